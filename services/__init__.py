@@ -1,0 +1,1 @@
+"""Vouch: a trustworthy semantic index of a data catalog."""
