@@ -27,6 +27,4 @@ class Principal:
     administrator: bool = False
 
 
-LOCAL_ADMINISTRATOR = Principal(
-    user="local", clearance=3, permissions=frozenset(Permission), administrator=True
-)
+LOCAL_ADMINISTRATOR = Principal(user="local", clearance=3, permissions=frozenset(Permission), administrator=True)

@@ -22,8 +22,8 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    model_validator,
 )
-from pydantic import model_validator
 
 TOP_VALUES_KEPT = 50
 
@@ -66,9 +66,7 @@ class Part(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    extra: dict[str, Any] = Field(
-        default_factory=dict, description="keys this model does not know, as they came"
-    )
+    extra: dict[str, Any] = Field(default_factory=dict, description="keys this model does not know, as they came")
 
     @model_validator(mode="before")
     @classmethod
@@ -133,9 +131,9 @@ class Certification(Part):
 def _top_values(value: Any) -> Any:
     if value is None:
         return ()
-    return tuple(
-        "" if item is None else item if isinstance(item, str) else json.dumps(item) for item in value
-    )[:TOP_VALUES_KEPT]
+    return tuple("" if item is None else item if isinstance(item, str) else json.dumps(item) for item in value)[
+        :TOP_VALUES_KEPT
+    ]
 
 
 class Column(Part):
