@@ -13,6 +13,11 @@ LIMIT_MAX = 50
 CANDIDATE_LIMIT_MAX = 200
 
 
+def _absent(value: object) -> bool:
+    """What is optional in an answer is left out when there is none; everywhere else null means "no such signal"."""
+    return value is None
+
+
 class Mode(StrEnum):
     ANALYSIS = "analysis"
     DISCOVERY = "discovery"
@@ -116,9 +121,9 @@ class Result(BaseModel):
     final_score: float
     matched: Matched | None
     warnings: tuple[str, ...] = ()
-    pinned: str | None = None
-    siblings: Siblings | None = None
-    explain: Explanation | None = None
+    pinned: str | None = Field(default=None, exclude_if=_absent)
+    siblings: Siblings | None = Field(default=None, exclude_if=_absent)
+    explain: Explanation | None = Field(default=None, exclude_if=_absent)
 
 
 class Refusal(BaseModel):
@@ -141,4 +146,4 @@ class SearchAnswer(BaseModel):
     mode: Mode
     results: tuple[Result, ...]
     took_ms: float
-    refusal: Refusal | None = None
+    refusal: Refusal | None = Field(default=None, exclude_if=_absent)

@@ -1,0 +1,50 @@
+"""What the query API stands on: small protocols, implemented below and put together in `services.wiring`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from services.access.principal import Principal
+from services.retrieval.asset_view import AssetView
+from services.retrieval.model import SearchAnswer, SearchRequest
+from services.retrieval.status import Readiness, StatusReport
+
+
+class Search(Protocol):
+    def search(self, request: SearchRequest, principal: Principal, request_id: str) -> SearchAnswer:
+        """The answer under the caller's access. Raises InvalidRequest, TransientError, PermanentError."""
+        ...
+
+
+class Assets(Protocol):
+    def get(self, asset_id: str, principal: Principal) -> AssetView:
+        """The asset as the caller may see it. Raises AssetNotFound for a hidden and for a missing one alike."""
+        ...
+
+
+class Status(Protocol):
+    def status(self, principal: Principal) -> StatusReport:
+        """Freshness per source and the last runs."""
+        ...
+
+
+class ReadinessProbe(Protocol):
+    def check(self) -> Readiness:
+        """Whether questions can be answered now; what fails is said in the checks, not raised."""
+        ...
+
+
+class Keys(Protocol):
+    def authenticate(self, token: str) -> Principal | None:
+        """The caller that the token names; None for a malformed, unknown, wrong, expired or revoked one alike."""
+        ...
+
+
+@dataclass(frozen=True)
+class QueryServices:
+    search: Search
+    assets: Assets
+    status: Status
+    readiness: ReadinessProbe
+    keys: Keys
