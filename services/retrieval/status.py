@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class RunReport(BaseModel):
-    """One refresh of one source; `counts` are those of `vouch refresh --json` (seen, changed, written, ...)."""
+    """One refresh; `counts` are those of `vouch refresh --json` (seen, changed, written, ...)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -21,9 +21,9 @@ class RunReport(BaseModel):
 
 
 class RecentRun(RunReport):
-    """A run with the source that it refreshed."""
+    """A run with the sources that it refreshed."""
 
-    source: str
+    sources: tuple[str, ...]
 
 
 class SourceStatus(BaseModel):
