@@ -1,0 +1,104 @@
+"""The one edge to PostgreSQL: pool, transactions, and the translation of driver errors into ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from pgvector.psycopg import register_vector
+from psycopg import Connection
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from services.errors import PermanentError, SchemaError, StoreUnavailable
+
+Row = DictRow
+CONNECT_TIMEOUT_SECONDS = 5
+POOL_TIMEOUT_SECONDS = 10
+
+
+class PgDatabase:
+    """Connections to one database. `transaction` commits as a whole or not at all; errors are ours.
+
+    Raises StoreUnavailable for what may pass (server down, timeout, deadlock), SchemaError where a table is missing.
+    """
+
+    def __init__(self, uri: str, *, pool_size: int = 4, statement_timeout_ms: int | None = None) -> None:
+        options = "-c search_path=vouch,public"
+        if statement_timeout_ms is not None:
+            options += f" -c statement_timeout={int(statement_timeout_ms)}"
+        self._pool: ConnectionPool[Connection[Row]] = ConnectionPool(
+            uri,
+            min_size=1,
+            max_size=pool_size,
+            timeout=POOL_TIMEOUT_SECONDS,
+            kwargs={"row_factory": dict_row, "options": options, "connect_timeout": CONNECT_TIMEOUT_SECONDS},
+            configure=_configure,
+            check=ConnectionPool.check_connection,
+            open=False,
+        )
+
+    def close(self) -> None:
+        self._pool.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection[Row]]:
+        """One transaction on a pooled connection."""
+        with translated_errors():
+            self._pool.open()
+            with self._pool.connection() as connection, connection.transaction():
+                yield connection
+
+    @contextmanager
+    def rehearsal(self) -> Iterator[Rehearsal]:
+        """A database whose every write is undone at the end: what a dry run works on."""
+        with self.transaction() as connection, connection.transaction(force_rollback=True):
+            yield Rehearsal(connection)
+
+
+class Rehearsal:
+    """A `PgDatabase` on one connection inside one transaction that will be rolled back."""
+
+    def __init__(self, connection: Connection[Row]) -> None:
+        self._connection = connection
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection[Row]]:
+        with self._connection.transaction():
+            yield self._connection
+
+
+Database = PgDatabase | Rehearsal
+
+
+def _configure(connection: Connection[Row]) -> None:
+    # A database that is not migrated yet has no vector type; the migration itself needs none.
+    try:
+        register_vector(connection)
+    except psycopg.ProgrammingError:
+        connection.rollback()
+    connection.commit()
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """The one table from driver errors to ours."""
+    try:
+        yield
+    except PoolTimeout as error:
+        raise StoreUnavailable(
+            "the index database did not give a connection in time; is it running? (vouch db start)"
+        ) from error
+    except psycopg.errors.UndefinedTable as error:
+        raise SchemaError("the database has no Vouch schema or an older one; run: vouch db migrate") from error
+    except psycopg.errors.QueryCanceled as error:
+        raise StoreUnavailable("the index database was too slow: a statement ran into its time limit") from error
+    except psycopg.OperationalError as error:
+        raise StoreUnavailable(f"the index database is not reachable: {_first_line(error)}") from error
+    except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidCatalogName) as error:
+        raise PermanentError(f"the index database refuses: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,310 @@
+"""What the refresh needs of an engine: small protocols that PostgreSQL and Teradata both keep.
+
+Every writing method is one transaction that first checks that the run still holds the lease, and raises RunFenced when
+it does not. Row counts are of the index tables only; staging and the run's own record do not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from services.access.rule import AccessRule
+from services.catalog.model import ObjectType
+from services.index.identity import ModelIdentity
+
+Vectors = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class StoredRecord:
+    source: str
+    asset_key: int
+    id: str
+    overlay: bool
+    payload_hash: bytes
+
+
+@dataclass(frozen=True)
+class IncomingRecord:
+    """One validated record on its way in; `payload` is plain JSON."""
+
+    asset_key: int
+    id: str
+    payload_hash: bytes
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class QuarantineEntry:
+    source: str
+    record_ref: str
+    stage: str
+    error: str
+    payload: str = ""
+    payload_hash: bytes | None = None
+
+
+@dataclass(frozen=True)
+class StaleAsset:
+    """An id whose stored records changed; `payloads` and `sources` run parallel, the owner's first."""
+
+    asset_key: int
+    id: str
+    record_digest: bytes
+    sources: tuple[str, ...]
+    payloads: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A merged asset before it is composed; `reference_keys` are the assets that its narrative may name."""
+
+    asset_key: int
+    id: str
+    source: str
+    object_type: ObjectType
+    name: str
+    title: str | None
+    access: AccessRule
+    record_digest: bytes
+    payload: dict[str, Any]
+    reference_keys: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class UncomposedDraft:
+    asset_key: int
+    id: str
+    source: str
+    access: AccessRule
+    payload: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Label:
+    """What may be said of an asset in another's narrative, and who may read it there."""
+
+    asset_key: int
+    id: str
+    object_type: ObjectType
+    name: str
+    title: str | None
+    access: AccessRule
+
+
+@dataclass(frozen=True)
+class ComposedChunk:
+    number: int  # from 1
+    section: str
+    text: str
+    content_hash: str
+
+
+@dataclass(frozen=True)
+class Composed:
+    """Everything that is derived from one asset and published with it."""
+
+    keyword_length: float
+    whole_names: tuple[str, ...]
+    tags: tuple[str, ...]
+    terms: tuple[str, ...]
+    domains: tuple[str, ...]
+    owners: tuple[str, ...]
+    data_products: tuple[str, ...]
+    workspaces: tuple[str, ...]
+    narrative: str
+    postings: Mapping[str, float]
+    chunks: tuple[ComposedChunk, ...]
+    signals: Mapping[str, Any]
+    certification: str
+    critical: bool | None
+    data_quality_percent: float | None
+    curation_score: float
+    curation: tuple[Mapping[str, Any], ...]
+    threshold: float
+    eligible: bool
+    eligibility_reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class EmbedBatch:
+    """A range of asset keys whose drafts together miss about `texts` vectors."""
+
+    number: int
+    first_key: int
+    last_key: int
+    texts: int
+
+
+@dataclass(frozen=True)
+class SourceEntry:
+    name: str
+    kind: str
+    overlay: bool
+    path: str | None
+    registered: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    run_id: str
+    holder: str
+    status: str
+    sources: tuple[str, ...]
+    full: bool
+    dry_run: bool
+    started_at: datetime
+    finished_at: datetime | None
+    index_version: int | None
+    counts: Mapping[str, Any]
+    error: str | None
+    seconds: float
+    listings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class LeaseHolder:
+    run_id: str
+    holder: str
+    started_at: datetime
+    silent_seconds: float
+
+
+class RunStore(Protocol):
+    """Bookkeeping of runs and the lease that fences them."""
+
+    def begin(
+        self,
+        run_id: str,
+        holder: str,
+        sources: Sequence[str],
+        *,
+        full: bool,
+        dry_run: bool,
+        is_dead: Callable[[LeaseHolder], bool],
+    ) -> str:
+        """Take the lease; the id of the run that holds it (an earlier one of the same holder goes on).
+
+        Raises RefreshInProgress when a living other run holds it.
+        """
+        ...
+
+    def run(self, run_id: str) -> Run: ...
+
+    def recent(self, limit: int) -> tuple[Run, ...]: ...
+
+    def add_counts(self, run_id: str, counts: Mapping[str, Any]) -> None: ...
+
+    def end_listing(self, run_id: str, source: str, outcome: str, detail: str, counts: Mapping[str, Any]) -> None: ...
+
+    def end(
+        self, run_id: str, status: str, counts: Mapping[str, Any], *, error: str | None, version: int | None
+    ) -> None: ...
+
+
+class SourceStore(Protocol):
+    """The sources that are known to the index."""
+
+    def put_sources(self, entries: Sequence[SourceEntry]) -> None: ...
+
+    def sources(self) -> tuple[Mapping[str, Any], ...]:
+        """Each source with its record count, last listing and data age, as plain values."""
+        ...
+
+
+class RecordStore(Protocol):
+    """What the sources said, one row per (source, id)."""
+
+    def stored(self, keys: Sequence[int]) -> tuple[StoredRecord, ...]: ...
+
+    def merge(self, run_id: str, source: str, *, overlay: bool, records: Sequence[IncomingRecord]) -> int:
+        """Write the records that differ; rows written."""
+        ...
+
+    def keys(self, source: str) -> npt.NDArray[np.int64]: ...
+
+    def quarantine(self, run_id: str, entries: Sequence[QuarantineEntry]) -> None: ...
+
+    def resolve_quarantine(self, run_id: str, stage: str, source: str | None) -> None:
+        """Forget what this run, having looked at all of it, did not reject again."""
+        ...
+
+    def quarantined(self, limit: int) -> tuple[Mapping[str, Any], ...]: ...
+
+
+class DraftStore(Protocol):
+    """Assets on their way to being published: merged, then composed, then embedded."""
+
+    def stale(self, fingerprint: bytes, page_size: int) -> Iterator[tuple[StaleAsset, ...]]:
+        """Pages of all ids whose records changed since they were drafted or published, streamed."""
+        ...
+
+    def stage(self, run_id: str, drafts: Sequence[Draft]) -> int:
+        """Merge drafts, and draft again what refers to those whose label changed. Tightened access holds at once."""
+        ...
+
+    def uncomposed(self, after_key: int, limit: int) -> tuple[UncomposedDraft, ...]: ...
+
+    def labels(self, keys: Sequence[int]) -> tuple[Label, ...]: ...
+
+    def set_composed(self, run_id: str, composed: Mapping[int, Composed]) -> None: ...
+
+    def publishable(self, after_key: int, limit: int) -> tuple[int, ...]:
+        """Keys of composed drafts that miss no vector."""
+        ...
+
+
+class EmbeddingStore(Protocol):
+    """The vector cache and the index versions."""
+
+    def missing_texts(self) -> Iterator[tuple[int, int]]:
+        """(asset key, texts without a vector), by key."""
+        ...
+
+    def cached_text_count(self) -> int: ...
+
+    def texts(self, first_key: int, last_key: int) -> dict[str, str]:
+        """Content hash -> text, of those in the key range that have no vector."""
+        ...
+
+    def add_vectors(self, run_id: str, hashes: Sequence[str], vectors: Vectors) -> int: ...
+
+    def ensure_version(self, model: ModelIdentity) -> int:
+        """The version of this model, made (as "building") when there is none."""
+        ...
+
+    def publish(self, run_id: str, version: int, keys: Sequence[int]) -> int:
+        """Publish drafts in one transaction, each whole; index rows written."""
+        ...
+
+    def verify(self, run_id: str, version: int, exact_scan_rows: int) -> Mapping[str, int]:
+        """Check that the version is whole, build its graph index when it is large, promote it. Faults by name."""
+        ...
+
+
+class IndexStores(Protocol):
+    """One engine's stores, and a rehearsal of them whose writes are undone."""
+
+    @property
+    def runs(self) -> RunStore: ...
+
+    @property
+    def sources(self) -> SourceStore: ...
+
+    @property
+    def records(self) -> RecordStore: ...
+
+    @property
+    def drafts(self) -> DraftStore: ...
+
+    @property
+    def embeddings(self) -> EmbeddingStore: ...
+
+    def rehearsal(self) -> AbstractContextManager[IndexStores]: ...

@@ -1,0 +1,148 @@
+-- name: stale_assets
+-- Ids whose stored records are not what their draft (or else their published form) was made of, with the records,
+-- the owner's first. The digest also covers how assets are composed, so new rules make everything stale.
+WITH current AS (
+    SELECT asset_key,
+           sha256(string_agg(convert_to(source, 'UTF8') || payload_hash, ''::bytea ORDER BY overlay, source)
+                  || %(fingerprint)s) AS record_digest
+    FROM record
+    GROUP BY asset_key
+), stale AS (
+    SELECT current.asset_key, current.record_digest
+    FROM current
+    LEFT JOIN draft USING (asset_key)
+    LEFT JOIN asset USING (asset_key)
+    WHERE current.record_digest IS DISTINCT FROM coalesce(draft.record_digest, asset.record_digest)
+)
+SELECT stale.asset_key, stale.record_digest, min(record.id) AS id,
+       array_agg(record.source ORDER BY record.overlay, record.source) AS sources,
+       jsonb_agg(record.payload ORDER BY record.overlay, record.source) AS payloads
+FROM stale JOIN record USING (asset_key)
+GROUP BY stale.asset_key, stale.record_digest
+ORDER BY stale.asset_key;
+
+-- name: acl_add
+-- Intern access lists; a known one is left alone.
+INSERT INTO acl (acl_id, classification, groups, users, denied_groups, denied_users)
+VALUES (%(acl_id)s, %(classification)s, %(groups)s, %(users)s, %(denied_groups)s, %(denied_users)s)
+ON CONFLICT (acl_id) DO NOTHING;
+
+-- name: acl_by_id
+-- Access lists by id.
+SELECT acl_id, classification, groups, users, denied_groups, denied_users
+FROM acl
+WHERE acl_id = ANY(%(acl_ids)s);
+
+-- name: incoming_drafts_table
+-- Staging of one page of drafts, private to the session.
+CREATE TEMPORARY TABLE IF NOT EXISTS incoming_draft (LIKE draft) ON COMMIT DELETE ROWS;
+
+-- name: incoming_drafts_copy
+-- Columns in the order of the rows that are sent.
+COPY incoming_draft (asset_key, id, source, object_type, name, title, acl_id, record_digest, payload)
+FROM STDIN (FORMAT BINARY);
+
+-- name: relabelled
+-- Keys whose name, title, type or access differs from what other assets' narratives were composed with.
+SELECT incoming.asset_key
+FROM incoming_draft incoming
+LEFT JOIN draft USING (asset_key)
+LEFT JOIN asset USING (asset_key)
+WHERE CASE WHEN draft.asset_key IS NOT NULL
+           THEN (incoming.name, incoming.title, incoming.object_type, incoming.acl_id)
+                IS DISTINCT FROM (draft.name, draft.title, draft.object_type, draft.acl_id)
+           ELSE (incoming.name, incoming.title, incoming.object_type, incoming.acl_id)
+                IS DISTINCT FROM (asset.name, asset.title, asset.object_type, asset.acl_id)
+      END;
+
+-- name: merge_drafts
+-- The newest records win; what had been composed of older ones is dropped.
+INSERT INTO draft (asset_key, id, source, object_type, name, title, acl_id, record_digest, payload)
+SELECT asset_key, id, source, object_type, name, title, acl_id, record_digest, payload FROM incoming_draft
+ON CONFLICT (asset_key) DO UPDATE
+SET source = excluded.source, object_type = excluded.object_type, name = excluded.name, title = excluded.title,
+    acl_id = excluded.acl_id, record_digest = excluded.record_digest, payload = excluded.payload, composed = NULL;
+
+-- name: drop_edges
+-- The references of these assets, before they are written anew.
+DELETE FROM edge
+WHERE asset_key = ANY(%(keys)s)
+  AND (asset_key, target_key) NOT IN (SELECT * FROM unnest(%(from_keys)s::bigint[], %(to_keys)s::bigint[]));
+
+-- name: add_edges
+-- Which asset may name which: a renamed or hidden target recomposes those that refer to it.
+INSERT INTO edge (asset_key, target_key)
+SELECT * FROM unnest(%(from_keys)s::bigint[], %(to_keys)s::bigint[])
+ON CONFLICT DO NOTHING;
+
+-- name: redraft_referring
+-- Published assets that refer to these keys are drafted again, unchanged but for what they say of them.
+INSERT INTO draft (asset_key, id, source, object_type, name, title, acl_id, record_digest, payload)
+SELECT DISTINCT asset.asset_key, asset.id, asset.source, asset.object_type, asset.name, asset.title, asset.acl_id,
+       asset.record_digest, asset_document.payload
+FROM edge
+JOIN asset USING (asset_key)
+JOIN asset_document USING (asset_key)
+WHERE edge.target_key = ANY(%(keys)s)
+ON CONFLICT (asset_key) DO UPDATE SET composed = NULL;
+
+-- name: tighten_access
+-- A stricter access list holds at once; whatever else changed waits until it is published as a whole.
+UPDATE asset SET acl_id = draft.acl_id
+FROM draft
+WHERE draft.asset_key = asset.asset_key AND draft.asset_key = ANY(%(keys)s) AND draft.acl_id <> asset.acl_id;
+
+-- name: published_access
+-- The access list that readers are held to now.
+SELECT asset_key, acl_id FROM asset WHERE asset_key = ANY(%(keys)s);
+
+-- name: uncomposed_drafts
+-- The next drafts to compose.
+SELECT asset_key, id, source, acl_id, payload
+FROM draft
+WHERE composed IS NULL AND asset_key > %(after_key)s
+ORDER BY asset_key
+LIMIT %(limit)s;
+
+-- name: labels
+-- What a narrative may say of other assets: a draft's label, else the published one.
+SELECT asset_key, id, object_type, name, title, acl_id FROM draft WHERE asset_key = ANY(%(keys)s)
+UNION ALL
+SELECT asset_key, id, object_type, name, title, acl_id FROM asset
+WHERE asset_key = ANY(%(keys)s) AND NOT EXISTS (SELECT FROM draft WHERE draft.asset_key = asset.asset_key);
+
+-- name: set_composed
+-- The composed forms of a page of drafts.
+UPDATE draft SET composed = given.composed
+FROM (SELECT * FROM unnest(%(keys)s::bigint[], %(composed)s::jsonb[])) AS given (asset_key, composed)
+WHERE draft.asset_key = given.asset_key;
+
+-- name: missing_texts
+-- How many texts of each draft have no vector yet.
+SELECT draft.asset_key, count(*) AS texts
+FROM draft, jsonb_to_recordset(draft.composed -> 'chunks') AS chunk (content_hash text)
+WHERE (draft.composed ->> 'eligible')::boolean
+  AND NOT EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'))
+GROUP BY draft.asset_key
+ORDER BY draft.asset_key;
+
+-- name: cached_texts
+-- How many texts of the drafts have a vector in the cache already.
+SELECT count(*) AS texts
+FROM draft, jsonb_to_recordset(draft.composed -> 'chunks') AS chunk (content_hash text)
+WHERE (draft.composed ->> 'eligible')::boolean
+  AND EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'));
+
+-- name: texts_to_embed
+-- The texts without a vector in a range of keys, each once.
+SELECT DISTINCT ON (chunk.content_hash) chunk.content_hash, chunk.text
+FROM draft, jsonb_to_recordset(draft.composed -> 'chunks') AS chunk (content_hash text, text text)
+WHERE draft.asset_key BETWEEN %(first_key)s AND %(last_key)s
+  AND (draft.composed ->> 'eligible')::boolean
+  AND NOT EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'));
+
+-- name: add_vectors
+-- Fill the cache; a vector that another batch brought meanwhile is kept.
+INSERT INTO vector_cache (content_hash, embedding)
+SELECT * FROM unnest(%(hashes)s::bytea[], %(vectors)s::vector[])
+ON CONFLICT DO NOTHING;

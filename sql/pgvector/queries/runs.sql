@@ -1,0 +1,85 @@
+-- name: lease_lock
+-- Who holds the lease; locked until this transaction ends.
+SELECT lease.run_id, lease.holder, lease.heartbeat_at, run.started_at,
+       extract(epoch FROM now() - lease.heartbeat_at)::float8 AS silent_seconds
+FROM refresh_lease lease LEFT JOIN refresh_run run USING (run_id)
+FOR UPDATE OF lease;
+
+-- name: lease_take
+-- The lease is ours from now on.
+UPDATE refresh_lease SET run_id = %(run_id)s, holder = %(holder)s, heartbeat_at = now();
+
+-- name: lease_beat
+-- Touch the lease, but only while it is ours: the fence in front of every write.
+UPDATE refresh_lease SET heartbeat_at = now() WHERE run_id = %(run_id)s;
+
+-- name: lease_give_back
+-- Free for the next run.
+UPDATE refresh_lease SET run_id = NULL, holder = NULL, heartbeat_at = NULL WHERE run_id = %(run_id)s;
+
+-- name: run_add
+-- A new run.
+INSERT INTO refresh_run (run_id, holder, status, sources, full_listing, dry_run)
+VALUES (%(run_id)s, %(holder)s, 'running', %(sources)s, %(full)s, %(dry_run)s);
+
+-- name: run_end
+-- Its last word.
+UPDATE refresh_run
+SET status = %(status)s, finished_at = now(), counts = %(counts)s, error = %(error)s, index_version = %(index_version)s
+WHERE run_id = %(run_id)s AND status = 'running';
+
+-- name: run_count
+-- Counts of one stage, merged into what is known.
+UPDATE refresh_run SET counts = counts || %(counts)s WHERE run_id = %(run_id)s;
+
+-- name: run_get
+-- One run.
+SELECT run_id, holder, status, sources, full_listing, dry_run, started_at, finished_at, index_version, counts, error,
+       extract(epoch FROM coalesce(finished_at, now()) - started_at)::float8 AS seconds
+FROM refresh_run WHERE run_id = %(run_id)s;
+
+-- name: runs_recent
+-- The latest runs, newest first.
+SELECT run_id, holder, status, sources, full_listing, dry_run, started_at, finished_at, index_version, counts, error,
+       extract(epoch FROM coalesce(finished_at, now()) - started_at)::float8 AS seconds
+FROM refresh_run ORDER BY started_at DESC LIMIT %(limit)s;
+
+-- name: run_source_put
+-- How a source's listing ended.
+INSERT INTO refresh_run_source (run_id, source, outcome, detail, counts)
+VALUES (%(run_id)s, %(source)s, %(outcome)s, %(detail)s, %(counts)s)
+ON CONFLICT (run_id, source) DO UPDATE
+SET outcome = excluded.outcome, detail = excluded.detail, counts = excluded.counts, finished_at = now();
+
+-- name: run_sources
+-- Every listing of a run.
+SELECT source, outcome, detail, counts FROM refresh_run_source WHERE run_id = %(run_id)s ORDER BY source;
+
+-- name: source_put
+-- A source as configured; written only when it differs.
+INSERT INTO source AS known (name, kind, overlay, path, registered)
+VALUES (%(name)s, %(kind)s, %(overlay)s, %(path)s, %(registered)s)
+ON CONFLICT (name) DO UPDATE
+SET kind = excluded.kind, overlay = excluded.overlay, path = excluded.path, registered = excluded.registered
+WHERE (known.kind, known.overlay, known.path, known.registered)
+      IS DISTINCT FROM (excluded.kind, excluded.overlay, excluded.path, excluded.registered);
+
+-- name: sources_list
+-- Every known source with what it has in the index and how its last listing ended.
+SELECT source.name, source.kind, source.overlay, source.path, source.registered,
+       (SELECT count(*) FROM record WHERE record.source = source.name) AS records,
+       last.run_id, last.outcome, last.detail, last.counts, last.finished_at, run.status, run.started_at,
+       (SELECT extract(epoch FROM now() - max(finished.finished_at))::float8
+        FROM refresh_run_source listing JOIN refresh_run finished USING (run_id)
+        WHERE listing.source = source.name AND finished.status = 'succeeded' AND NOT finished.dry_run
+       ) AS data_age_seconds
+FROM source
+LEFT JOIN LATERAL (SELECT * FROM refresh_run_source listing WHERE listing.source = source.name
+                   ORDER BY finished_at DESC LIMIT 1) AS last ON true
+LEFT JOIN refresh_run run ON run.run_id = last.run_id
+ORDER BY source.overlay, source.name;
+
+-- name: data_age
+-- Seconds since the last successful refresh ended; null before the first.
+SELECT extract(epoch FROM now() - max(finished_at))::float8 AS seconds
+FROM refresh_run WHERE status = 'succeeded' AND NOT dry_run;
