@@ -26,7 +26,7 @@ def migrate(uri: str) -> list[str]:
             "CREATE TABLE IF NOT EXISTS migration"
             " (name text PRIMARY KEY, checksum text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
         )
-        applied = dict(connection.execute("SELECT name, checksum FROM migration").fetchall())
+        applied: dict[str, str] = dict(connection.execute("SELECT name, checksum FROM migration").fetchall())
         scripts = _scripts()
         _refuse_foreign(applied, scripts)
         missing = [name for name in scripts if name not in applied]

@@ -1,0 +1,143 @@
+"""Stage one of a refresh: pull one source's listing and keep what differs from what is stored.
+
+Nothing is written for a record that is as it was. Nothing is deleted either: what a complete listing no longer holds
+is counted as missing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import structlog
+
+from services.catalog.model import CatalogRecord, asset_key, payload_hash
+from services.catalog.sources.base import Ending, Outcome, Page, Source
+from services.errors import KeyCollision
+from services.index.store import IncomingRecord, QuarantineEntry, RecordStore
+
+log = structlog.get_logger()
+
+STAGE = "extract"
+NOTICES_KEPT = 50
+SETTLE_KEYS = 65_536
+
+
+@dataclass
+class Listing:
+    """How a listing went, in counts of records."""
+
+    outcome: Outcome = Outcome.FAILED
+    detail: str = "the listing ended without saying so"
+    seen: int = 0
+    changed: int = 0
+    unchanged: int = 0
+    quarantined: int = 0
+    missing: int = 0
+    notices: Counter[str] = field(default_factory=Counter)
+
+    def counts(self) -> dict[str, int]:
+        names = ("seen", "changed", "unchanged", "quarantined", "missing")
+        return {name: getattr(self, name) for name in names}
+
+
+class KeySet:
+    """A growing set of 63-bit keys at 8 bytes each: a sorted array, and a small set of what came lately."""
+
+    def __init__(self) -> None:
+        self._settled = np.empty(0, dtype=np.int64)
+        self._recent: set[int] = set()
+
+    def add(self, key: int) -> bool:
+        """True when the key is new."""
+        if key in self._recent or self._is_settled(key):
+            return False
+        self._recent.add(key)
+        if len(self._recent) >= SETTLE_KEYS:
+            self._settle()
+        return True
+
+    def missing_from(self, stored: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
+        """How many of the stored keys are not in this set."""
+        self._settle()
+        return int(np.setdiff1d(stored, self._settled, assume_unique=True).size)
+
+    def _is_settled(self, key: int) -> bool:
+        place = int(np.searchsorted(self._settled, key))
+        return place < self._settled.size and int(self._settled[place]) == key
+
+    def _settle(self) -> None:
+        fresh = np.fromiter(self._recent, dtype=np.int64, count=len(self._recent))
+        self._settled = np.sort(np.concatenate([self._settled, fresh]))
+        self._recent.clear()
+
+
+def extract(source: Source, records: RecordStore, run_id: str, on_page: Callable[[Listing], None]) -> Listing:
+    """Pull the whole listing of `source`. `on_page` is called after each page with the counts so far.
+
+    Raises KeyCollision when two ids share a key, and what the source raises before its first page.
+    """
+    listing = Listing()
+    seen = KeySet()
+    for part in source.listing():
+        if isinstance(part, Ending):
+            listing.outcome, listing.detail = part.outcome, part.detail
+            break
+        _take_page(part, source, records, run_id, seen, listing)
+        on_page(listing)
+    if listing.outcome is Outcome.COMPLETE:
+        listing.missing = seen.missing_from(records.keys(source.name))
+        records.resolve_quarantine(run_id, STAGE, source.name)
+    for notice, count in listing.notices.most_common(NOTICES_KEPT):
+        log.info("source notice", run_id=run_id, source=source.name, notice=notice, pages=count)
+    return listing
+
+
+def _take_page(page: Page, source: Source, records: RecordStore, run_id: str, seen: KeySet, listing: Listing) -> None:
+    rejected = [_entry(source, item.record_ref, item.error, item.payload) for item in page.rejected]
+    fresh: list[CatalogRecord] = []
+    for record in page.records:
+        if seen.add(asset_key(record.id)):
+            fresh.append(record)
+        else:
+            rejected.append(_entry(source, record.id, "duplicate id: an earlier record of this listing has it"))
+    changed = _changed(fresh, source, records, rejected)
+    if changed:
+        records.merge(run_id, source.name, overlay=source.overlay, records=changed)
+    if rejected:
+        records.quarantine(run_id, rejected)
+    listing.seen += len(page.records) + len(page.rejected)
+    listing.quarantined += len(rejected)
+    listing.changed += len(changed)
+    listing.unchanged = listing.seen - listing.quarantined - listing.changed
+    listing.notices.update(page.notices)
+
+
+def _changed(
+    fresh: Sequence[CatalogRecord], source: Source, records: RecordStore, rejected: list[QuarantineEntry]
+) -> list[IncomingRecord]:
+    """The records that differ from what is stored; those that another source owns are rejected."""
+    stored = records.stored([asset_key(record.id) for record in fresh])
+    ids = {row.asset_key: row.id for row in stored}
+    owners = {row.asset_key: row.source for row in stored if not row.overlay and row.source != source.name}
+    hashes = {row.asset_key: row.payload_hash for row in stored if row.source == source.name}
+    changed: list[IncomingRecord] = []
+    for record in fresh:
+        key = asset_key(record.id)
+        if ids.get(key, record.id) != record.id:
+            raise KeyCollision(f"ids {record.id!r} and {ids[key]!r} share the key {key}; rename one of them")
+        if not source.overlay and key in owners:
+            fix = f"source {owners[key]!r} owns this id; make {source.name!r} an overlay or change the id"
+            rejected.append(_entry(source, record.id, fix))
+            continue
+        payload = record.payload()
+        digest = payload_hash(payload)
+        if hashes.get(key) != digest:
+            changed.append(IncomingRecord(key, record.id, digest, payload))
+    return changed
+
+
+def _entry(source: Source, record_ref: str, error: str, payload: str = "") -> QuarantineEntry:
+    return QuarantineEntry(source.name, record_ref, STAGE, error, payload)
