@@ -1,13 +1,88 @@
-"""Cleaning: characters that no store can keep, and prose freed of markup and machine noise."""
+"""Cleaning: characters that no store can keep, and prose freed of markup and machine noise.
+
+Every pattern here is linear in the length of the text: an open bracket or quote is looked for only up to the next
+one of its kind, and what cannot match is given up without backtracking.
+"""
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
 REPLACEMENT = "\ufffd"
 
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+_INVISIBLE = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e0fff\ud800-\udfff]"
+)
+_CONTROL = re.compile("\x1b\\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_UNESCAPE_ROUNDS = 3  # exports escape what was escaped already: "&amp;nbsp;"
+
+# Text in which none of these is found has nothing to clean but its spaces; most names and descriptions are such text.
+_MARKUP_CHARACTER = re.compile(
+    "[<>&*`~|\\\\\\[\\]#\n\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e0fff"
+    "\ud800-\udfff]"
+)
+_LINE_START = re.compile(r"\s*+[-+\d]")
+_EDGE_UNDERSCORE = re.compile(r"\b_|_\b")
+_ADDRESS_MARKS = ("://", "urn:", "mailto:", "www.", ";base64")
+_LONG_HEX = re.compile(r"[0-9a-fA-F]{8}")
+
+_COMMENT = re.compile(r"<!--(?:(?!<!--|-->).)*+-->", re.DOTALL)
+_UNREAD_ELEMENT = re.compile(r"<(script|style)\b(?:(?!</?(?:script|style)\b).)*+</\1\s*>", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile(r"""<(?P<lead>[/!?]?)(?P<name>[A-Za-z][\w:.-]*+)(?P<rest>(?:"[^"<]*"|'[^'<]*'|[^<>"'])*+|[^<>]*+)>""")
+_INLINE_NAMES = """
+a abbr b bdi bdo big cite code del dfn em font i ins kbd label mark q s samp small span strike strong sub sup tt u var
+wbr
+"""
+_INLINE_ELEMENTS = frozenset(_INLINE_NAMES.split())
+_BLOCK_NAMES = """
+address article aside audio blockquote body br button canvas caption center col colgroup dd details div dl doctype dt
+embed fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html iframe img input legend li link main
+map meta nav noscript object ol optgroup option p param picture pre section select source summary svg table tbody td
+template textarea tfoot th thead title tr track ul video xml
+"""
+_BLOCK_ELEMENTS = frozenset(_BLOCK_NAMES.split())
+
+_ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
+_FENCE = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*+$", re.MULTILINE)
+_LINK_DEFINITION = re.compile(r"^[ \t]{0,3}\[[^\[\]\n]+\]:[ \t]*\S[^\n]*+$", re.MULTILINE)
+_LINK = re.compile(
+    r"""!?\[([^\[\]]*+)\](?:\(\s*+(?:<[^<>\n]*+>|(?:[^\s()]|\([^\s()]*+\))*+)(?:\s++"[^"]*+"|\s++'[^']*+')?\s*+\)|\[[^\[\]]*+\])"""
+)
+_FOOTNOTE = re.compile(r"\[\^[^\[\]\s]*+\]")
+_CHECKBOX = re.compile(r"^([ \t]*+[-*+][ \t]++)\[[ xX]\][ \t]", re.MULTILINE)
+_LINE_MARK = re.compile(r"^[ \t]*+(?:(?:#{1,6}|[-*+>]|\d{1,2}[.)])[ \t]++|>++)++", re.MULTILINE)
+_CLOSING_HASHES = re.compile(r"(?<=[ \t])#++[ \t]*+$", re.MULTILINE)
+_RULE_LINE = re.compile(r"^[ \t|:=*_+~-]++$", re.MULTILINE)
+_EMPHASIS = re.compile(r"""(?<![\w*])\*(?=[\w"'(\[])([^*\n]*+)(?<=[\w.,;:!?%)"'\]])\*(?![\w*])""")
+_MARKS = re.compile(r"\*{2,}|~{2,}|`+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|(?<!\w)_{2,}(?!\w)")
+
+_NOISE = re.compile(
+    r"(?:\bdata:[\w/+.-]{1,80};base64,[\w/+=]*+"
+    r"|\b[a-z][a-z0-9+.-]{1,20}://[^\s<>\"]*+"
+    r"|\bwww\.[^\s<>\"]*+"
+    r"|\b(?:mailto|urn:[a-z0-9-]{1,31}):[^\s<>\"]*+"
+    r"|(?<![0-9a-z])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-z])"
+    r"|(?<![0-9a-z])(?:sha\d{1,3}:)?[0-9a-f]{32,}+(?![0-9a-z]))",
+    re.IGNORECASE,
+)
+_GONE = "\x00"  # stands where noise was, until the brackets around it are gone too; cannot be in cleaned text
+_GONE_BRACKETED = re.compile(r"""[(\[{<"'] ?\x00 ?[)\]}>"']""")
+_GONE_BEFORE_MARK = re.compile(r" ?\x00 ?(?=[.,;:!?)\]}])")
+_SENTENCE_MARKS = ".,;:!?'\""
+_CLOSING_BRACKETS = ")]}"
+
+_PLACEHOLDER_LINES = """
+n/a\nna\nn.a\ntbd\ntba\ntbc\ntodo\nto-do\nnone\nnull\nnil\nnan\nunknown\nundefined\nunspecified\nempty\nmissing\nx\nxx\nxxx
+no description\nno description available\nno description provided\ndescription pending\nnot available\nnot applicable
+not defined\nnot specified\nnot set\nto be defined\nto be determined\nto be done
+"""
+_PLACEHOLDERS = frozenset(_PLACEHOLDER_LINES.split("\n"))
 
 
 def scrub(value: Any) -> tuple[Any, int]:
@@ -35,3 +110,82 @@ def scrub(value: Any) -> tuple[Any, int]:
                 pending.append(item)
             container[key] = item
     return root[0], replaced
+
+
+def is_placeholder(text: str) -> bool:
+    """True for text that fills a field without saying anything: "N/A", "TBD", "-", "no description"."""
+    return text.strip(" \t\n.-–—?!*_").casefold() in _PLACEHOLDERS
+
+
+def plain_text(text: str) -> str:
+    """The words of a text on one line: no HTML or Markdown markup, URLs, urns, hashes, uuids or invisible characters.
+
+    The words of links, headings, table cells and code spans stay; the content of scripts and comments does not.
+    """
+    if not _may_hold_markup(text):
+        return " ".join(text.split())
+    text = _without_invisible(text)
+    if "<" in text:
+        text = _without_html(text)
+    text = _without_markdown(text)
+    return _without_noise(" ".join(text.split()))
+
+
+def _may_hold_markup(text: str) -> bool:
+    lowered = text.lower()
+    return bool(
+        _MARKUP_CHARACTER.search(text)
+        or _LINE_START.match(text)
+        or ("_" in text and _EDGE_UNDERSCORE.search(text))
+        or any(mark in lowered for mark in _ADDRESS_MARKS)
+        or _LONG_HEX.search(text)
+    )
+
+
+def _without_invisible(text: str) -> str:
+    for _ in range(_UNESCAPE_ROUNDS):
+        unescaped = html.unescape(text) if "&" in text else text
+        if unescaped == text:
+            break
+        text = unescaped
+    return _INVISIBLE.sub("", _CONTROL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+def _without_html(text: str) -> str:
+    return _TAG.sub(_tag_replacement, _UNREAD_ELEMENT.sub(" ", _COMMENT.sub(" ", text)))
+
+
+def _tag_replacement(match: re.Match[str]) -> str:
+    name = match["name"].lower()
+    if name in _INLINE_ELEMENTS:
+        return ""
+    if name in _BLOCK_ELEMENTS or match["lead"] or ":" in name or "=" in match["rest"]:
+        return "\n"
+    return f" {match['name']}{match['rest']} "  # "<customer id>" or "List<String>": words, not markup
+
+
+def _without_markdown(text: str) -> str:
+    text = _ESCAPED.sub(r"\1", text)
+    if "\n" in text or "`" in text or "~" in text:
+        text = _FENCE.sub("", text)
+    if "[" in text:
+        text = _FOOTNOTE.sub("", _CHECKBOX.sub(r"\1", _LINK_DEFINITION.sub("", text)))
+        text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))  # twice: an image may be the text of a link
+    text = _CLOSING_HASHES.sub("", _LINE_MARK.sub("", _RULE_LINE.sub("", text)))
+    text = _MARKS.sub("", _EMPHASIS.sub(r"\1", text))
+    return text.replace("|", " ")
+
+
+def _without_noise(text: str) -> str:
+    text = _NOISE.sub(_gone, text)
+    if _GONE not in text:
+        return text
+    text = _GONE_BEFORE_MARK.sub("", _GONE_BRACKETED.sub(" ", text))
+    return " ".join(text.replace(_GONE, " ").split())
+
+
+def _gone(match: re.Match[str]) -> str:
+    """What replaces a piece of noise: the marks at its end belong to the sentence around it."""
+    noise = match[0]
+    marks = _SENTENCE_MARKS if "(" in noise else _SENTENCE_MARKS + _CLOSING_BRACKETS
+    return _GONE + noise[len(noise.rstrip(marks)) :]
