@@ -1,0 +1,93 @@
+"""The OpenAPI document and a page to read and try it: everything is served from here, no network is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from http import HTTPStatus
+from importlib.resources import files
+from typing import Any
+
+from flask import Response
+from werkzeug.exceptions import NotFound
+
+from services.api.routing import JSON, Answer, Route
+
+# Swagger UI sets style attributes while it runs; scripts come from files only.
+CONTENT_SECURITY_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
+    " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+PAGE = ("services", "api/pages/docs.html", "text/html")
+SWAGGER_UI = "flask_openapi3_swagger"
+ASSETS = {
+    "docs.js": ("services", "api/pages/docs.js", "text/javascript"),
+    "swagger-ui.css": (SWAGGER_UI, "templates/swagger/css/swagger-ui.css", "text/css"),
+    "swagger-ui-bundle.js": (SWAGGER_UI, "templates/swagger/js/swagger-ui-bundle.js", "text/javascript"),
+    "swagger.svg": (SWAGGER_UI, "templates/swagger/images/swagger.svg", "image/svg+xml"),
+}
+
+
+@cache
+def _packaged(package: str, path: str) -> bytes:
+    return files(package).joinpath(path).read_bytes()
+
+
+def docs_routes(document: Callable[[], dict[str, Any]]) -> tuple[Route, ...]:
+    """`document` gives the OpenAPI document; it is asked when one is wanted, since it describes these routes too."""
+
+    def home() -> Response:
+        return Response(status=HTTPStatus.FOUND, headers={"Location": "/docs"})
+
+    def openapi() -> Response:
+        return Response(json.dumps(document()), mimetype=JSON)
+
+    def page() -> Response:
+        response = _file(*PAGE)
+        response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+        return response
+
+    def asset(name: str) -> Response:
+        if name not in ASSETS:
+            raise NotFound
+        response = _file(*ASSETS[name])
+        response.cache_control.max_age = 3600
+        return response
+
+    html = "text/html"
+    return (
+        Route(
+            "GET",
+            "/",
+            "home",
+            "Leads to the documentation.",
+            "documentation",
+            Answer("The documentation is at /docs.", media_type=html, status=HTTPStatus.FOUND),
+            home,
+        ),
+        Route("GET", "/openapi.json", "openapi", "This document.", "documentation", Answer("OpenAPI 3.1."), openapi),
+        Route(
+            "GET",
+            "/docs",
+            "docs",
+            "A page to read and try this document.",
+            "documentation",
+            Answer("The page.", media_type=html),
+            page,
+        ),
+        Route(
+            "GET",
+            "/docs/<name>",
+            "docs_asset",
+            "Scripts and styles of the page.",
+            "documentation",
+            Answer("A file.", media_type="*/*"),
+            asset,
+            problems=(HTTPStatus.NOT_FOUND,),
+        ),
+    )
+
+
+def _file(package: str, path: str, media_type: str) -> Response:
+    return Response(_packaged(package, path), mimetype=media_type)

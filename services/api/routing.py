@@ -1,0 +1,96 @@
+"""A route as data: what Flask serves and what the OpenAPI document says come from the same record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from http import HTTPStatus
+from typing import Any
+
+from flask import Flask, Response, g, request
+from pydantic import BaseModel
+from werkzeug.routing import BaseConverter
+
+from services.access.principal import Permission, Principal
+from services.api.auth import authenticated, require
+from services.api.services import Keys
+
+JSON = "application/json"
+INDEX_VERSION_HEADER = "X-Vouch-Index-Version"
+DATA_AGE_HEADER = "X-Vouch-Data-Age-Seconds"
+
+
+class AssetIdConverter(BaseConverter):
+    """The rest of the path as an asset id: ids may hold slashes, double ones and a leading one included."""
+
+    part_isolating = False
+    regex = ".+"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A good answer: its media type and, for JSON, its record."""
+
+    description: str
+    model: type[BaseModel] | None = None
+    media_type: str = JSON
+    status: HTTPStatus = HTTPStatus.OK
+
+
+@dataclass(frozen=True)
+class Route:
+    """One method at one path. `view` takes the parameters of the path, after the caller when `keyed`.
+
+    `problems` are the error statuses that the view can answer beside those that its other fields imply.
+    """
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    tag: str
+    answer: Answer
+    view: Callable[..., Response]
+    keyed: bool = False
+    permission: Permission | None = None
+    body: type[BaseModel] | None = None
+    rests_on_index: bool = False
+    problems: tuple[HTTPStatus, ...] = ()
+
+
+def add_routes(app: Flask, routes: tuple[Route, ...], keys: Keys) -> None:
+    for route in routes:
+        view = _guarded(route, keys) if route.keyed else route.view
+        app.add_url_rule(route.path, endpoint=route.name, view_func=view, methods=[route.method])
+
+
+def _guarded(route: Route, keys: Keys) -> Callable[..., Response]:
+    """The view behind its guard: the caller first, then the permission, and only then the request is read."""
+
+    @wraps(route.view)
+    def view(**path_parameters: Any) -> Response:
+        caller: Principal = authenticated(request.headers, keys)
+        g.user = caller.user
+        if route.permission is not None:
+            require(caller, route.permission)
+        return route.view(caller, **path_parameters)
+
+    return view
+
+
+def is_absent(value: object) -> bool:
+    """For `exclude_if`: a field without a value is left out of the answer."""
+    return value is None
+
+
+def json_response(
+    document: BaseModel, *, index_version: int | None = None, data_age_seconds: float | None = None
+) -> Response:
+    """The record as JSON; what it rests on is said in headers too, so that no caller needs to parse for it."""
+    response = Response(document.model_dump_json(), mimetype=JSON)
+    if index_version is not None:
+        response.headers[INDEX_VERSION_HEADER] = str(index_version)
+    if data_age_seconds is not None:
+        response.headers[DATA_AGE_HEADER] = str(round(data_age_seconds))
+    return response
