@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -135,9 +135,10 @@ class Composed:
 
 @dataclass(frozen=True)
 class EmbedBatch:
-    """A range of asset keys whose drafts together miss about `texts` vectors."""
+    """A range of one source's asset keys whose drafts together miss about `texts` vectors."""
 
     number: int
+    source: str
     first_key: int
     last_key: int
     texts: int
@@ -153,7 +154,15 @@ class SourceEntry:
 
 
 @dataclass(frozen=True)
+class ListingEnd:
+    outcome: str
+    detail: str
+
+
+@dataclass(frozen=True)
 class Run:
+    """One refresh; `counts` by source, then by name."""
+
     run_id: str
     holder: str
     status: str
@@ -163,10 +172,10 @@ class Run:
     started_at: datetime
     finished_at: datetime | None
     index_version: int | None
-    counts: Mapping[str, Any]
     error: str | None
     seconds: float
-    listings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    listings: Mapping[str, ListingEnd]
+    counts: Mapping[str, Mapping[str, float]]
 
 
 @dataclass(frozen=True)
@@ -200,13 +209,13 @@ class RunStore(Protocol):
 
     def recent(self, limit: int) -> tuple[Run, ...]: ...
 
-    def add_counts(self, run_id: str, counts: Mapping[str, Any]) -> None: ...
+    def count(self, run_id: str, source: str, counts: Mapping[str, float], *, add: bool = False) -> None:
+        """Note counts of a stage: replaced when the stage runs again, or added up over its batches."""
+        ...
 
-    def end_listing(self, run_id: str, source: str, outcome: str, detail: str, counts: Mapping[str, Any]) -> None: ...
+    def end_listing(self, run_id: str, source: str, outcome: str, detail: str) -> None: ...
 
-    def end(
-        self, run_id: str, status: str, counts: Mapping[str, Any], *, error: str | None, version: int | None
-    ) -> None: ...
+    def end(self, run_id: str, status: str, *, error: str | None, version: int | None) -> None: ...
 
 
 class SourceStore(Protocol):
@@ -242,8 +251,8 @@ class RecordStore(Protocol):
 class DraftStore(Protocol):
     """Assets on their way to being published: merged, then composed, then embedded."""
 
-    def stale(self, fingerprint: bytes, page_size: int) -> Iterator[tuple[StaleAsset, ...]]:
-        """Pages of all ids whose records changed since they were drafted or published, streamed."""
+    def stale(self, fingerprint: bytes, page_size: int, *, everything: bool) -> Iterator[tuple[StaleAsset, ...]]:
+        """Pages of the ids whose records changed since they were drafted or published (or of all), streamed."""
         ...
 
     def stage(self, run_id: str, drafts: Sequence[Draft]) -> int:
@@ -256,22 +265,28 @@ class DraftStore(Protocol):
 
     def set_composed(self, run_id: str, composed: Mapping[int, Composed]) -> None: ...
 
-    def publishable(self, after_key: int, limit: int) -> tuple[int, ...]:
-        """Keys of composed drafts that miss no vector."""
+    def publishable(self, source: str, after_key: int, limit: int) -> tuple[int, ...]:
+        """Keys of the source's composed drafts that miss no vector."""
+        ...
+
+    def drafted(self) -> Mapping[str, int]:
+        """How many assets of each source are drafted."""
         ...
 
 
 class EmbeddingStore(Protocol):
     """The vector cache and the index versions."""
 
-    def missing_texts(self) -> Iterator[tuple[int, int]]:
-        """(asset key, texts without a vector), by key."""
+    def missing_texts(self) -> Iterator[tuple[str, int, int]]:
+        """(source, asset key, texts without a vector), in that order."""
         ...
 
-    def cached_text_count(self) -> int: ...
+    def cached_texts(self) -> Mapping[str, int]:
+        """How many texts of each source's drafts have a vector already."""
+        ...
 
-    def texts(self, first_key: int, last_key: int) -> dict[str, str]:
-        """Content hash -> text, of those in the key range that have no vector."""
+    def texts(self, source: str, first_key: int, last_key: int) -> dict[str, str]:
+        """Content hash -> text, of those in the source's key range that have no vector."""
         ...
 
     def add_vectors(self, run_id: str, hashes: Sequence[str], vectors: Vectors) -> int: ...

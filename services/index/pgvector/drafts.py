@@ -27,10 +27,10 @@ class PgDraftStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def stale(self, fingerprint: bytes, page_size: int) -> Iterator[tuple[StaleAsset, ...]]:
+    def stale(self, fingerprint: bytes, page_size: int, *, everything: bool) -> Iterator[tuple[StaleAsset, ...]]:
         with self._database.transaction() as connection, connection.cursor(name="stale_assets") as cursor:
             cursor.itersize = page_size
-            cursor.execute(QUERIES["stale_assets"], {"fingerprint": fingerprint})
+            cursor.execute(QUERIES["stale_assets"], {"fingerprint": fingerprint, "everything": everything})
             while rows := cursor.fetchmany(page_size):
                 yield tuple(
                     StaleAsset(
@@ -85,10 +85,14 @@ class PgDraftStore:
             fence(connection, run_id)
             connection.execute(QUERIES["set_composed"], row)
 
-    def publishable(self, after_key: int, limit: int) -> tuple[int, ...]:
+    def publishable(self, source: str, after_key: int, limit: int) -> tuple[int, ...]:
+        row = {"source": source, "after_key": after_key, "limit": limit}
         with self._database.transaction() as connection:
-            rows = connection.execute(PUBLISH["publishable_drafts"], {"after_key": after_key, "limit": limit})
-            return tuple(row["asset_key"] for row in rows)
+            return tuple(found["asset_key"] for found in connection.execute(PUBLISH["publishable_drafts"], row))
+
+    def drafted(self) -> Mapping[str, int]:
+        with self._database.transaction() as connection:
+            return {row["source"]: row["assets"] for row in connection.execute(PUBLISH["draft_sources"])}
 
 
 def _row(draft: Draft, acl_id: int) -> tuple[object, ...]:

@@ -49,20 +49,20 @@ class PgEmbeddingStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def missing_texts(self) -> Iterator[tuple[int, int]]:
+    def missing_texts(self) -> Iterator[tuple[str, int, int]]:
         with self._database.transaction() as connection, connection.cursor(name="missing_texts") as cursor:
             cursor.execute(DRAFTS["missing_texts"])
             for row in cursor:
-                yield row["asset_key"], row["texts"]
+                yield row["source"], row["asset_key"], row["texts"]
 
-    def cached_text_count(self) -> int:
+    def cached_texts(self) -> Mapping[str, int]:
         with self._database.transaction() as connection:
-            return _number(connection, DRAFTS["cached_texts"], "texts")
+            return {row["source"]: row["texts"] for row in connection.execute(DRAFTS["cached_texts"])}
 
-    def texts(self, first_key: int, last_key: int) -> dict[str, str]:
+    def texts(self, source: str, first_key: int, last_key: int) -> dict[str, str]:
+        row = {"source": source, "first_key": first_key, "last_key": last_key}
         with self._database.transaction() as connection:
-            rows = connection.execute(DRAFTS["texts_to_embed"], {"first_key": first_key, "last_key": last_key})
-            return {row["content_hash"]: row["text"] for row in rows}
+            return {found["content_hash"]: found["text"] for found in connection.execute(DRAFTS["texts_to_embed"], row)}
 
     def add_vectors(self, run_id: str, hashes: Sequence[str], vectors: Vectors) -> int:
         row = {"hashes": [bytes.fromhex(text) for text in hashes], "vectors": list(vectors)}

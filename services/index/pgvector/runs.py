@@ -6,11 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from psycopg import Connection
-from psycopg.types.json import Jsonb
 
 from services.errors import PermanentError, RefreshInProgress, RunFenced
 from services.index.pgvector.database import Database, Row
-from services.index.store import LeaseHolder, Run, SourceEntry
+from services.index.store import LeaseHolder, ListingEnd, Run, SourceEntry
 from services.sql_files import load_queries
 
 QUERIES = load_queries("pgvector/queries/runs.sql")
@@ -51,7 +50,7 @@ class PgRunStore:
                         f"refresh {current.run_id} has been running since {current.started_at:%Y-%m-%d %H:%M:%S %Z}"
                         f" ({current.holder}); wait for it, or stop it and try again"
                     )
-                _end(connection, current.run_id, "abandoned", {}, "its process is gone; a newer run took over", None)
+                _end(connection, current.run_id, "abandoned", "it fell silent; a newer run took over", None)
             row = {"run_id": run_id, "holder": holder, "sources": list(sources), "full": full, "dry_run": dry_run}
             connection.execute(QUERIES["run_add"], row)
             connection.execute(QUERIES["lease_take"], {"run_id": run_id, "holder": holder})
@@ -60,32 +59,31 @@ class PgRunStore:
     def run(self, run_id: str) -> Run:
         with self._database.transaction() as connection:
             row = connection.execute(QUERIES["run_get"], {"run_id": run_id}).fetchone()
-            listings = connection.execute(QUERIES["run_sources"], {"run_id": run_id}).fetchall()
-        if row is None:
-            raise PermanentError(f"there is no run {run_id!r}; vouch status lists the latest")
-        return _run(row, listings)
+            if row is None:
+                raise PermanentError(f"there is no run {run_id!r}; vouch status lists the latest")
+            return _run(connection, row)
 
     def recent(self, limit: int) -> tuple[Run, ...]:
         with self._database.transaction() as connection:
             rows = connection.execute(QUERIES["runs_recent"], {"limit": limit}).fetchall()
-        return tuple(_run(row, []) for row in rows)
+            return tuple(_run(connection, row) for row in rows)
 
-    def add_counts(self, run_id: str, counts: Mapping[str, Any]) -> None:
+    def count(self, run_id: str, source: str, counts: Mapping[str, float], *, add: bool = False) -> None:
+        query = QUERIES["run_count_add" if add else "run_count_put"]
         with self._database.transaction() as connection:
-            connection.execute(QUERIES["run_count"], {"run_id": run_id, "counts": Jsonb(dict(counts))})
+            for name, value in counts.items():
+                connection.execute(query, {"run_id": run_id, "source": source, "name": name, "value": value})
 
-    def end_listing(self, run_id: str, source: str, outcome: str, detail: str, counts: Mapping[str, Any]) -> None:
-        row = {"run_id": run_id, "source": source, "outcome": outcome, "detail": detail, "counts": Jsonb(dict(counts))}
+    def end_listing(self, run_id: str, source: str, outcome: str, detail: str) -> None:
+        row = {"run_id": run_id, "source": source, "outcome": outcome, "detail": detail}
         with self._database.transaction() as connection:
             fence(connection, run_id)
             connection.execute(QUERIES["run_source_put"], row)
 
-    def end(
-        self, run_id: str, status: str, counts: Mapping[str, Any], *, error: str | None, version: int | None
-    ) -> None:
+    def end(self, run_id: str, status: str, *, error: str | None, version: int | None) -> None:
         with self._database.transaction() as connection:
             connection.execute(QUERIES["lease_give_back"], {"run_id": run_id})
-            _end(connection, run_id, status, counts, error, version)
+            _end(connection, run_id, status, error, version)
 
 
 class PgSourceStore:
@@ -104,25 +102,17 @@ class PgSourceStore:
             return tuple(connection.execute(QUERIES["sources_list"]).fetchall())
 
 
-def _end(
-    connection: Connection[Row],
-    run_id: str,
-    status: str,
-    counts: Mapping[str, Any],
-    error: str | None,
-    version: int | None,
-) -> None:
-    row = {
-        "run_id": run_id,
-        "status": status,
-        "counts": Jsonb(dict(counts)),
-        "error": error,
-        "index_version": version,
-    }
+def _end(connection: Connection[Row], run_id: str, status: str, error: str | None, version: int | None) -> None:
+    row = {"run_id": run_id, "status": status, "error": error, "index_version": version}
     connection.execute(QUERIES["run_end"], row)
 
 
-def _run(row: Row, listings: Sequence[Row]) -> Run:
+def _run(connection: Connection[Row], row: Row) -> Run:
+    of_run = {"run_id": row["run_id"]}
+    listings = connection.execute(QUERIES["run_sources"], of_run).fetchall()
+    counts: dict[str, dict[str, float]] = {}
+    for counted in connection.execute(QUERIES["run_counts"], of_run):
+        counts.setdefault(counted["source"], {})[counted["name"]] = counted["value"]
     return Run(
         run_id=row["run_id"],
         holder=row["holder"],
@@ -133,8 +123,8 @@ def _run(row: Row, listings: Sequence[Row]) -> Run:
         started_at=row["started_at"],
         finished_at=row["finished_at"],
         index_version=row["index_version"],
-        counts=row["counts"],
         error=row["error"],
         seconds=row["seconds"],
-        listings={listing["source"]: listing for listing in listings},
+        listings={listing["source"]: ListingEnd(listing["outcome"], listing["detail"]) for listing in listings},
+        counts=counts,
     )

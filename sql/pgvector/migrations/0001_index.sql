@@ -14,14 +14,13 @@ CREATE TABLE source (
 CREATE TABLE refresh_run (
     run_id        text PRIMARY KEY,
     holder        text NOT NULL,
-    status        text NOT NULL CHECK (status IN ('running', 'succeeded', 'failed', 'abandoned')),
+    status        text NOT NULL CHECK (status IN ('running', 'succeeded', 'incomplete', 'failed', 'abandoned')),
     sources       text[] NOT NULL,
     full_listing  boolean NOT NULL,
     dry_run       boolean NOT NULL,
     started_at    timestamptz NOT NULL DEFAULT now(),
     finished_at   timestamptz,
     index_version integer,
-    counts        jsonb NOT NULL DEFAULT '{}',
     error         text
 );
 CREATE INDEX refresh_run_started ON refresh_run (started_at DESC);
@@ -31,9 +30,16 @@ CREATE TABLE refresh_run_source (
     source      text NOT NULL,
     outcome     text NOT NULL,
     detail      text NOT NULL DEFAULT '',
-    counts      jsonb NOT NULL DEFAULT '{}',
     finished_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (run_id, source)
+);
+
+CREATE TABLE refresh_run_count (
+    run_id text NOT NULL REFERENCES refresh_run ON DELETE CASCADE,
+    source text NOT NULL,
+    name   text NOT NULL,
+    value  double precision NOT NULL,
+    PRIMARY KEY (run_id, source, name)
 );
 
 -- One row: who may write. A run that finds another id here must stop.

@@ -12,7 +12,8 @@ WITH current AS (
     FROM current
     LEFT JOIN draft USING (asset_key)
     LEFT JOIN asset USING (asset_key)
-    WHERE current.record_digest IS DISTINCT FROM coalesce(draft.record_digest, asset.record_digest)
+    WHERE %(everything)s
+       OR current.record_digest IS DISTINCT FROM coalesce(draft.record_digest, asset.record_digest)
 )
 SELECT stale.asset_key, stale.record_digest, min(record.id) AS id,
        array_agg(record.source ORDER BY record.overlay, record.source) AS sources,
@@ -119,25 +120,26 @@ WHERE draft.asset_key = given.asset_key;
 
 -- name: missing_texts
 -- How many texts of each draft have no vector yet.
-SELECT draft.asset_key, count(*) AS texts
+SELECT draft.source, draft.asset_key, count(*) AS texts
 FROM draft, jsonb_to_recordset(draft.composed -> 'chunks') AS chunk (content_hash text)
 WHERE (draft.composed ->> 'eligible')::boolean
   AND NOT EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'))
-GROUP BY draft.asset_key
-ORDER BY draft.asset_key;
+GROUP BY draft.source, draft.asset_key
+ORDER BY draft.source, draft.asset_key;
 
 -- name: cached_texts
--- How many texts of the drafts have a vector in the cache already.
-SELECT count(*) AS texts
+-- How many texts of the drafts have a vector in the cache already, by source.
+SELECT draft.source, count(*) AS texts
 FROM draft, jsonb_to_recordset(draft.composed -> 'chunks') AS chunk (content_hash text)
 WHERE (draft.composed ->> 'eligible')::boolean
-  AND EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'));
+  AND EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'))
+GROUP BY draft.source;
 
 -- name: texts_to_embed
--- The texts without a vector in a range of keys, each once.
+-- The texts without a vector in a range of a source's keys, each once.
 SELECT DISTINCT ON (chunk.content_hash) chunk.content_hash, chunk.text
 FROM draft, jsonb_to_recordset(draft.composed -> 'chunks') AS chunk (content_hash text, text text)
-WHERE draft.asset_key BETWEEN %(first_key)s AND %(last_key)s
+WHERE draft.source = %(source)s AND draft.asset_key BETWEEN %(first_key)s AND %(last_key)s
   AND (draft.composed ->> 'eligible')::boolean
   AND NOT EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'));
 

@@ -1,8 +1,12 @@
+-- name: draft_sources
+-- Whose assets are drafted.
+SELECT source, count(*) AS assets FROM draft GROUP BY source ORDER BY source;
+
 -- name: publishable_drafts
 -- The next drafts whose every text has its vector.
 SELECT draft.asset_key
 FROM draft
-WHERE draft.composed IS NOT NULL AND draft.asset_key > %(after_key)s
+WHERE draft.source = %(source)s AND draft.composed IS NOT NULL AND draft.asset_key > %(after_key)s
   AND (NOT (draft.composed ->> 'eligible')::boolean OR NOT EXISTS (
         SELECT FROM jsonb_to_recordset(draft.composed -> 'chunks') AS chunk (content_hash text)
         WHERE NOT EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'))))
@@ -136,7 +140,3 @@ WHERE (published.section, published.content_hash) IS DISTINCT FROM (excluded.sec
 -- name: drop_drafts
 -- Published drafts have done their work.
 DELETE FROM draft WHERE asset_key = ANY(%(keys)s);
-
--- name: pending_drafts
--- Drafts that could not be published.
-SELECT count(*) AS assets FROM draft;

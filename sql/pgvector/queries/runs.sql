@@ -25,35 +25,47 @@ VALUES (%(run_id)s, %(holder)s, 'running', %(sources)s, %(full)s, %(dry_run)s);
 -- name: run_end
 -- Its last word.
 UPDATE refresh_run
-SET status = %(status)s, finished_at = now(), counts = %(counts)s, error = %(error)s, index_version = %(index_version)s
+SET status = %(status)s, finished_at = now(), error = %(error)s, index_version = %(index_version)s
 WHERE run_id = %(run_id)s AND status = 'running';
 
--- name: run_count
--- Counts of one stage, merged into what is known.
-UPDATE refresh_run SET counts = counts || %(counts)s WHERE run_id = %(run_id)s;
+-- name: run_count_put
+-- One count of one source; a stage that is tried again replaces what it had counted.
+INSERT INTO refresh_run_count AS known (run_id, source, name, value)
+VALUES (%(run_id)s, %(source)s, %(name)s, %(value)s)
+ON CONFLICT (run_id, source, name) DO UPDATE SET value = excluded.value;
+
+-- name: run_count_add
+-- One count of one source, added to what other batches counted.
+INSERT INTO refresh_run_count AS known (run_id, source, name, value)
+VALUES (%(run_id)s, %(source)s, %(name)s, %(value)s)
+ON CONFLICT (run_id, source, name) DO UPDATE SET value = known.value + excluded.value;
+
+-- name: run_counts
+-- All counts of a run.
+SELECT source, name, value FROM refresh_run_count WHERE run_id = %(run_id)s ORDER BY source, name;
 
 -- name: run_get
 -- One run.
-SELECT run_id, holder, status, sources, full_listing, dry_run, started_at, finished_at, index_version, counts, error,
+SELECT run_id, holder, status, sources, full_listing, dry_run, started_at, finished_at, index_version, error,
        extract(epoch FROM coalesce(finished_at, now()) - started_at)::float8 AS seconds
 FROM refresh_run WHERE run_id = %(run_id)s;
 
 -- name: runs_recent
 -- The latest runs, newest first.
-SELECT run_id, holder, status, sources, full_listing, dry_run, started_at, finished_at, index_version, counts, error,
+SELECT run_id, holder, status, sources, full_listing, dry_run, started_at, finished_at, index_version, error,
        extract(epoch FROM coalesce(finished_at, now()) - started_at)::float8 AS seconds
 FROM refresh_run ORDER BY started_at DESC LIMIT %(limit)s;
 
 -- name: run_source_put
 -- How a source's listing ended.
-INSERT INTO refresh_run_source (run_id, source, outcome, detail, counts)
-VALUES (%(run_id)s, %(source)s, %(outcome)s, %(detail)s, %(counts)s)
+INSERT INTO refresh_run_source (run_id, source, outcome, detail)
+VALUES (%(run_id)s, %(source)s, %(outcome)s, %(detail)s)
 ON CONFLICT (run_id, source) DO UPDATE
-SET outcome = excluded.outcome, detail = excluded.detail, counts = excluded.counts, finished_at = now();
+SET outcome = excluded.outcome, detail = excluded.detail, finished_at = now();
 
 -- name: run_sources
 -- Every listing of a run.
-SELECT source, outcome, detail, counts FROM refresh_run_source WHERE run_id = %(run_id)s ORDER BY source;
+SELECT source, outcome, detail FROM refresh_run_source WHERE run_id = %(run_id)s ORDER BY source;
 
 -- name: source_put
 -- A source as configured; written only when it differs.
@@ -68,10 +80,13 @@ WHERE (known.kind, known.overlay, known.path, known.registered)
 -- Every known source with what it has in the index and how its last listing ended.
 SELECT source.name, source.kind, source.overlay, source.path, source.registered,
        (SELECT count(*) FROM record WHERE record.source = source.name) AS records,
-       last.run_id, last.outcome, last.detail, last.counts, last.finished_at, run.status, run.started_at,
+       last.run_id, last.outcome, last.detail, last.finished_at, run.status, run.started_at,
+       (SELECT jsonb_object_agg(counted.name, counted.value) FROM refresh_run_count counted
+        WHERE counted.run_id = last.run_id AND counted.source = source.name) AS counts,
        (SELECT extract(epoch FROM now() - max(finished.finished_at))::float8
         FROM refresh_run_source listing JOIN refresh_run finished USING (run_id)
-        WHERE listing.source = source.name AND finished.status = 'succeeded' AND NOT finished.dry_run
+        WHERE listing.source = source.name AND listing.outcome <> 'failed' AND NOT finished.dry_run
+          AND finished.status IN ('succeeded', 'incomplete')
        ) AS data_age_seconds
 FROM source
 LEFT JOIN LATERAL (SELECT * FROM refresh_run_source listing WHERE listing.source = source.name
@@ -82,4 +97,4 @@ ORDER BY source.overlay, source.name;
 -- name: data_age
 -- Seconds since the last successful refresh ended; null before the first.
 SELECT extract(epoch FROM now() - max(finished_at))::float8 AS seconds
-FROM refresh_run WHERE status = 'succeeded' AND NOT dry_run;
+FROM refresh_run WHERE status IN ('succeeded', 'incomplete') AND NOT dry_run;

