@@ -1,0 +1,133 @@
+"""What the keyword index knows of an asset: weighted tokens, a length, and its whole names."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from services.access.rule import AccessRule
+from services.catalog.model import Asset, TermLink
+from services.context.facts import shown_terms, term_place
+from services.context.labels import Neighbour, Surroundings, surroundings
+from services.context.narrative import NarrativeRules, containers
+from services.context.prose import said
+from services.context.sensitivity import shows_values
+from services.text.clean import plain_text
+from services.text.tokens import normal_form, tokens
+
+
+@dataclass(frozen=True)
+class KeywordFields:
+    """How much a token counts by the field it stands in."""
+
+    names: float = 3.0  # name and title
+    synonyms: float = 2.0
+    terms: float = 1.5
+    location: float = 1.0
+    columns: float = 1.0
+    tags: float = 1.0
+    data_products: float = 1.0
+    details: float = 1.0  # what only the asset's own type has: domain, report type, language
+    descriptions: float = 0.3
+    custom_fields: float = 0.3
+    values: float = 0.1
+
+
+DEFAULT_FIELDS = KeywordFields()
+
+
+@dataclass(frozen=True)
+class KeywordDocument:
+    """`terms`: token -> field-weighted frequency; `length`: the same weights over all tokens, for normalisation."""
+
+    terms: Mapping[str, float]
+    length: float
+
+
+def keyword_document(
+    asset: Asset,
+    neighbours: Mapping[str, Neighbour],
+    own_access: AccessRule,
+    rules: NarrativeRules,
+    fields: KeywordFields = DEFAULT_FIELDS,
+) -> KeywordDocument:
+    """The keyword document of an asset; `neighbours` as for `narrative.compose`.
+
+    A token counts weight x (1 + ln frequency) per field, summed over fields.
+    """
+    around = surroundings(neighbours, own_access)
+    weighted: defaultdict[str, float] = defaultdict(float)
+    for weight, texts in _fields(asset, around, own_access, rules, fields):
+        frequencies = Counter(token for text in texts if text for token in tokens(text))
+        for token, frequency in frequencies.items():
+            weighted[token] += weight * (1.0 + math.log(frequency))
+    return KeywordDocument(dict(weighted), sum(weighted.values()))
+
+
+def whole_names(asset: Asset) -> tuple[str, ...]:
+    """The normal forms that a whole query may equal: name, title, synonyms, and the name behind its location.
+
+    The location may be cut from the outside ("public.orders" for "shop.public.orders"). A name in camel case also
+    stands without its humps, as people type it.
+    """
+    path = (*containers(asset), asset.name)
+    qualified = (".".join(path[start:]) for start in range(len(path) - 1))
+    names = [name for name in (asset.name, asset.title, *asset.synonyms, *qualified) if name]
+    forms = (normal_form(spelling) for name in names for spelling in (name, name.casefold()))
+    return tuple(dict.fromkeys(form for form in forms if form))
+
+
+def _fields(
+    asset: Asset, around: Surroundings, own: AccessRule, rules: NarrativeRules, fields: KeywordFields
+) -> Iterator[tuple[float, Iterable[str | None]]]:
+    """The texts of each field with its weight. Access lists and classifications are in none."""
+    terms = shown_terms(asset.terms, around)
+    columns = asset.columns
+    column_terms = shown_terms((term for column in columns for term in column.terms), around)
+    column_tags = (path for column in columns for path in column.tags)
+    yield fields.names, (plain_text(asset.name) or asset.name, said(asset.title))
+    yield fields.synonyms, map(said, asset.synonyms)
+    yield fields.terms, (said(term.name) for term in terms)
+    yield fields.location, map(plain_text, containers(asset))
+    yield fields.columns, (plain_text(column.name) for column in columns)
+    yield fields.columns, map(said, (*(column.title for column in columns), *(term.name for term in column_terms)))
+    yield fields.tags, (said(tag) for path in (*asset.tags, *column_tags) for tag in path)
+    yield fields.data_products, (around.label_or_name(product) for product in asset.data_products)
+    yield fields.details, _details(asset, around)
+    yield fields.descriptions, map(said, _descriptions(asset, (*terms, *column_terms)))
+    yield fields.custom_fields, map(said, _custom_fields(asset))
+    yield fields.values, _values(asset, own, rules)
+
+
+def _details(asset: Asset, around: Surroundings) -> Iterator[str | None]:
+    of = asset.attributes
+    words = (of.file_type, of.report_type, of.method, of.endpoint, of.job_type, of.language, of.database_name)
+    places = (of.domain, of.category, of.subcategory, of.parent_subdomain, of.story_zone)
+    yield from map(said, (*words, *places))
+    for reference in (of.parent, of.parent_report, of.parent_story, *of.child_stories):
+        yield around.label_or_name(reference) if reference else None
+    for term in shown_terms(asset.terms, around):
+        yield term_place(term)
+
+
+def _descriptions(asset: Asset, terms: Iterable[TermLink]) -> Iterator[str | None]:
+    own = asset.descriptions
+    yield from (own.business, own.source, own.technical)
+    yield from (asset.attributes.definition, asset.attributes.description, asset.attributes.body)
+    yield from (term.definition for term in terms)
+    yield from (column.description for column in asset.columns)
+
+
+def _custom_fields(asset: Asset) -> Iterator[str]:
+    for item in asset.custom_fields:
+        yield item.name
+        if item.value is not None and not isinstance(item.value, bool):
+            yield str(item.value)
+
+
+def _values(asset: Asset, own: AccessRule, rules: NarrativeRules) -> Iterator[str]:
+    for column in asset.columns:
+        if column.top_values and shows_values(column, asset, own.classification, rules.sensitive_names):
+            yield from map(said, column.top_values)
