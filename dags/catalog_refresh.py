@@ -1,0 +1,158 @@
+"""Keep the semantic index fresh: pull every source, score and compose, embed what changed, publish, verify.
+
+Each task is one step of `services.index.refresh`, the same that `vouch refresh` takes. A task imports what it needs
+when it runs: this file is parsed every few seconds.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import Asset, ExceptionRetryPolicy, Param, RetryAction, RetryRule, dag, get_current_context, task
+
+from services.errors import PermanentError, TransientError
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from services.index.refresh import RefreshSteps
+
+DAILY_AT_FOUR = "0 4 * * *"
+EMBEDDING_POOL = "vouch_embedding"
+INDEX = Asset("vouch_index")
+
+RETRY_POLICY = ExceptionRetryPolicy(
+    rules=[
+        RetryRule(PermanentError, RetryAction.FAIL, reason="fails again until somebody changes something"),
+        RetryRule(TransientError, RetryAction.RETRY, reason="may succeed when tried again"),
+    ]
+)
+DEFAULTS = {
+    "retries": 4,
+    "retry_delay": timedelta(seconds=15),
+    "retry_exponential_backoff": 2.0,
+    "max_retry_delay": timedelta(minutes=10),
+    "retry_policy": RETRY_POLICY,
+}
+PARAMS = {
+    "source": Param(
+        None, type=["null", "string"], title="Source", description="Name of one source; empty refreshes all."
+    ),
+    "mode": Param(
+        "incremental",
+        type="string",
+        enum=["incremental", "full"],
+        title="Mode",
+        description="incremental takes what changed; full composes every asset again (unchanged texts stay embedded).",
+    ),
+    "dry_run": Param(False, type="boolean", title="Dry run", description="Count what would be done, publish nothing."),
+}
+
+
+def refresh_steps() -> AbstractContextManager[RefreshSteps]:
+    """The steps of a refresh under the settings of this process."""
+    from services.wiring import open_refresh
+
+    from services.settings import load_settings
+
+    return open_refresh(load_settings())
+
+
+@task
+def begin() -> list[str]:
+    """Take the lease; the sources to extract. The id of the refresh goes beside it, as XCom `refresh_id`."""
+    context = get_current_context()
+    params, ti = context["params"], context["ti"]
+    with refresh_steps() as steps:
+        refresh_id = steps.begin(
+            [params["source"]] if params["source"] else None,
+            full=params["mode"] == "full",
+            dry_run=params["dry_run"],
+            holder=f"airflow:{ti.dag_id}:{ti.run_id}",
+        )
+        ti.xcom_push("refresh_id", refresh_id)
+        return steps.source_names(refresh_id)
+
+
+@task(map_index_template="{{ task.op_kwargs['source_name'] }}")
+def extract(refresh_id: str, source_name: str) -> dict[str, int | str]:
+    with refresh_steps() as steps:
+        return steps.extract(refresh_id, source_name)
+
+
+@task
+def compose(refresh_id: str) -> dict[str, int]:
+    with refresh_steps() as steps:
+        return steps.compose(refresh_id)
+
+
+@task
+def plan(refresh_id: str) -> list[dict[str, Any]]:
+    with refresh_steps() as steps:
+        return steps.plan(refresh_id)
+
+
+@task(pool=EMBEDDING_POOL, map_index_template="batch {{ task.op_kwargs['batch']['number'] }}")
+def embed(refresh_id: str, batch: dict[str, Any]) -> dict[str, int]:
+    with refresh_steps() as steps:
+        return steps.embed(refresh_id, batch)
+
+
+# Nothing to embed skips `embed`, and publishing goes on all the same.
+@task(trigger_rule="none_failed")
+def publish(refresh_id: str) -> dict[str, int]:
+    with refresh_steps() as steps:
+        return steps.publish(refresh_id)
+
+
+@task(outlets=[INDEX])
+def verify(refresh_id: str) -> dict[str, Any]:
+    with refresh_steps() as steps:
+        report = steps.verify(refresh_id)
+    get_current_context()["outlet_events"][INDEX].extra = report
+    return report
+
+
+@task
+def release() -> None:
+    """Close the refresh when it did not come to its end, so that the next one need not wait for the lease."""
+    ti = get_current_context()["ti"]
+    refresh_id = ti.xcom_pull(task_ids="begin", key="refresh_id")
+    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id])[ti.run_id]
+    if refresh_id is None or states.get("verify") == "success":
+        return
+    failed = ", ".join(sorted(name for name, state in states.items() if state == "failed"))
+    with refresh_steps() as steps:
+        steps.fail(refresh_id, f"Airflow run {ti.run_id} ended early; failed: {failed or 'nothing, it was stopped'}")
+
+
+@dag(
+    schedule=DAILY_AT_FOUR,
+    start_date=datetime(2026, 1, 1, tzinfo=UTC),
+    catchup=False,
+    max_active_runs=1,
+    default_args=DEFAULTS,
+    params=PARAMS,
+    doc_md=Path(__file__).with_suffix(".md").read_text(encoding="utf-8"),
+    tags=["vouch"],
+)
+def catalog_refresh() -> None:
+    sources = begin()
+    refresh_id = sources["refresh_id"]
+    extracted = extract.partial(refresh_id=refresh_id).expand(source_name=sources)
+    composed = compose(refresh_id)
+    batches = plan(refresh_id)
+    embedded = embed.partial(refresh_id=refresh_id).expand(batch=batches)
+    published = publish(refresh_id)
+    verified = verify(refresh_id)
+    steps = [sources, extracted, composed, batches, embedded, published, verified]
+
+    extracted >> composed >> batches >> embedded >> published >> verified
+    # A teardown: its own end does not decide the colour of the run. It waits for all, because parallel tasks may
+    # still write when the first one fails.
+    steps >> release().as_teardown()
+
+
+catalog_refresh()

@@ -1,0 +1,133 @@
+"""The DAG files as Airflow sees them, and one run from a catalog to the published index."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DAGS = ROOT / "dags"
+PROBE = Path(__file__).with_name("airflow_probe.py")
+HEAVY = {"torch", "pandas", "sentence_transformers", "numpy", "flask", "psycopg", "sqlglot"}
+STEPS = ["begin", "extract", "compose", "plan", "embed", "publish", "verify"]
+
+
+def probe(home: Path, *arguments: str, **environment: str) -> dict[str, Any]:
+    """The answer of airflow_probe.py, run with an empty Airflow of its own in `home`."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "VOUCH_"))}
+    configured = {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__DAGS_FOLDER": str(DAGS),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(ROOT / "plugins"),
+        "AIRFLOW__CORE__UNIT_TEST_MODE": "False",
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{home}/airflow.db",
+        "AIRFLOW__DATABASE__LOAD_DEFAULT_CONNECTIONS": "False",
+    }
+    finished = subprocess.run(
+        [sys.executable, str(PROBE), *arguments],
+        env=inherited | configured | environment,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    head, found, answer = finished.stdout.partition("\nRESULT\n")
+    assert finished.returncode == 0 and found, f"{head[-4000:]}\n{finished.stderr[-4000:]}"
+    result: dict[str, Any] = json.loads(answer)
+    return result
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return probe(tmp_path_factory.mktemp("airflow"), "describe", str(DAGS))
+
+
+def test_every_file_defines_one_dag_of_its_name_and_imports(described: dict[str, Any]) -> None:
+    assert described["import_errors"] == {}
+    assert described["files"] == {file.stem: file.name for file in DAGS.glob("*.py")}
+
+
+def test_two_parses_give_the_same_definition(described: dict[str, Any]) -> None:
+    assert described["again"] == described["dags"]
+
+
+def test_parsing_loads_nothing_heavy_and_of_ours_only_the_errors(described: dict[str, Any]) -> None:
+    loaded = set(described["modules"])
+    assert loaded & HEAVY == set()
+    assert {name for name in loaded if name.startswith("services")} == {"services", "services.errors"}
+
+
+def test_our_package_is_not_shadowed() -> None:
+    names = {file.stem for folder in ("dags", "plugins") for file in (ROOT / folder).glob("*.py")}
+    assert "services" not in names
+    assert all(name.startswith("vouch_") for name in {file.stem for file in (ROOT / "plugins").glob("*.py")})
+
+
+class TestCatalogRefresh:
+    @pytest.fixture
+    def tasks(self, described: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        tasks: dict[str, dict[str, Any]] = described["tasks"]["catalog_refresh"]
+        return tasks
+
+    @pytest.fixture
+    def dag(self, described: dict[str, Any]) -> dict[str, Any]:
+        dag: dict[str, Any] = described["dags"]["catalog_refresh"]["dag"]
+        return dag
+
+    def test_the_steps_follow_each_other_and_release_waits_for_all(self, described: dict[str, Any]) -> None:
+        edges = {tuple(edge) for edge in described["edges"]["catalog_refresh"]}
+        assert {*itertools.pairwise(STEPS)} <= edges
+        assert {(step, "release") for step in STEPS} <= edges
+        assert all(STEPS.index(above) < STEPS.index(below) for above, below in edges if below != "release")
+
+    def test_one_run_at_a_time_each_day_without_catching_up(self, dag: dict[str, Any]) -> None:
+        assert dag["max_active_runs"] == 1
+        assert dag["catchup"] is False
+        assert dag["timetable"]["__var"]["expression"] == "0 4 * * *"
+
+    def test_params_have_safe_defaults_and_name_what_is_allowed(self, dag: dict[str, Any]) -> None:
+        params = dict(dag["params"])
+        assert {name: param["default"] for name, param in params.items()} == {
+            "source": None,
+            "mode": "incremental",
+            "dry_run": False,
+        }
+        assert params["mode"]["schema"]["__var"]["enum"] == ["incremental", "full"]
+        assert params["dry_run"]["schema"]["__var"]["type"] == "boolean"
+
+    def test_retries_are_decided_by_the_kind_of_error(self, tasks: dict[str, dict[str, Any]]) -> None:
+        for task in tasks.values():
+            assert task["decisions"] == {"permanent": "fail", "transient": "retry", "unknown": "default"}
+            assert task["retries"] == 4
+
+    def test_only_embedding_is_bounded_by_the_pool_that_compose_creates(self, tasks: dict[str, dict[str, Any]]) -> None:
+        pools = {name: task["pool"] for name, task in tasks.items() if task["pool"] != "default_pool"}
+        assert pools == {"embed": "vouch_embedding"}
+        init = (ROOT / "docker" / "airflow-init.sh").read_text(encoding="utf-8")
+        assert re.findall(r"pools set (\w+)", init) == [pools["embed"]]
+
+    def test_mapped_tasks_have_readable_names(self, tasks: dict[str, dict[str, Any]]) -> None:
+        templates = {name: task["map_index_template"] for name, task in tasks.items() if task["mapped"]}
+        assert set(templates) == {"extract", "embed"}
+        assert all(templates.values())
+
+    def test_publishing_goes_on_when_nothing_was_to_be_embedded(self, tasks: dict[str, dict[str, Any]]) -> None:
+        assert tasks["publish"]["trigger_rule"] == "none_failed"
+
+    def test_a_failure_colours_the_run_although_release_succeeds(self, tasks: dict[str, dict[str, Any]]) -> None:
+        assert [name for name, task in tasks.items() if task["teardown"]] == ["release"]
+
+    def test_the_event_of_the_index_is_sent_by_the_last_step(self, tasks: dict[str, dict[str, Any]]) -> None:
+        assert {name: task["outlets"] for name, task in tasks.items() if task["outlets"]} == {"verify": ["vouch_index"]}
+
+    def test_the_page_for_operators_names_every_task(self, dag: dict[str, Any], tasks: dict[str, Any]) -> None:
+        assert set(re.findall(r"^\| `(\w+)`", dag["doc_md"], flags=re.MULTILINE)) == set(tasks)
