@@ -27,7 +27,11 @@ def create_demo_database(shop_uri: str) -> None:
     mark = MARK + hashlib.sha256("\n".join(scripts).encode()).hexdigest()
     try:
         with psycopg.connect(shop_uri) as connection:
-            _build(connection, scripts, mark)
+            built = _build(connection, scripts, mark)
+        if built:
+            # The server would do it by itself a minute later and give back pages: sizes would change for no reason.
+            with psycopg.connect(shop_uri, autocommit=True) as connection:
+                connection.execute("VACUUM ANALYZE")
     except psycopg.OperationalError as error:
         raise StoreUnavailable(f"the demo database does not answer: {error}") from error
 
@@ -36,7 +40,7 @@ def _script(name: str) -> str:
     return (files("services") / "_sql" / "demo" / name).read_text(encoding="utf-8")
 
 
-def _build(connection: psycopg.Connection, scripts: list[str], mark: str) -> None:
+def _build(connection: psycopg.Connection, scripts: list[str], mark: str) -> bool:
     connection.execute("SELECT pg_advisory_xact_lock(%s)", (BUILD_LOCK,))
     comment = _value(
         connection,
@@ -44,7 +48,7 @@ def _build(connection: psycopg.Connection, scripts: list[str], mark: str) -> Non
         " WHERE datname = current_database()), '')",
     )
     if comment == mark:
-        return
+        return False
     taken = _value(
         connection,
         "SELECT coalesce(string_agg(nspname, ', ' ORDER BY nspname), '') FROM pg_namespace WHERE nspname = ANY(%s)",
@@ -63,6 +67,7 @@ def _build(connection: psycopg.Connection, scripts: list[str], mark: str) -> Non
     connection.execute("ANALYZE")
     database = sql.Identifier(connection.info.dbname)
     connection.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(database, sql.Literal(mark)))
+    return True
 
 
 def _value(connection: psycopg.Connection, query: str, *values: object) -> str:

@@ -10,7 +10,11 @@ from uuid import uuid4
 import psycopg
 import pytest
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
+from services.catalog.model import canonical_json
+from services.catalog.sources.base import Ending, Outcome, Page
+from services.catalog.sources.postgres import PostgresSource
 from services.demo.database import SCHEMAS, create_demo_database
 from services.embedded import EmbeddedServer
 from services.errors import SettingsError, StoreUnavailable
@@ -67,6 +71,25 @@ def test_has_the_tables_that_its_readme_lists(shop_uri: str) -> None:
 
 def test_every_table_has_rows(shop_uri: str) -> None:
     assert [name for name, (count, _) in checksums(shop_uri).items() if count == 0] == []
+
+
+def payloads(uri: str) -> list[str]:
+    """What a crawl of the shop yields, as canonical JSON without the database's name, which differs by test."""
+    *pages, ending = PostgresSource("shop", uri, schemas=SCHEMAS).listing()
+    assert ending == Ending(Outcome.COMPLETE)
+    database = str(conninfo_to_dict(uri)["dbname"])
+    records = [record for page in pages if isinstance(page, Page) for record in page.records]
+    return [canonical_json(record.payload()).replace(database, "shop") for record in records]
+
+
+def test_crawls_of_one_shop_and_of_two_builds_are_equal(shop_uri: str, database_uri: str) -> None:
+    first = payloads(shop_uri)
+    with psycopg.connect(shop_uri, autocommit=True) as connection:
+        connection.execute("VACUUM ANALYZE")  # as the server does by itself some time after the build
+    assert payloads(shop_uri) == first
+    create_demo_database(database_uri)
+    assert payloads(database_uri) == first
+    assert len(first) == len(SCHEMAS) + len(relations(shop_uri))
 
 
 def test_an_existing_shop_is_left_alone(database_uri: str) -> None:
