@@ -1,0 +1,55 @@
+"""The eligibility gate: which assets are well enough described to be searched for analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from services.errors import SettingsError
+
+THRESHOLD_LIMIT = 100.0
+
+
+@dataclass(frozen=True)
+class GateThresholds:
+    """Least curation scores, 0..100: for all, by object type, by source. SettingsError for one out of range."""
+
+    default: float = 0.0
+    by_object_type: Mapping[str, float] = field(default_factory=dict)
+    by_source: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        named = {
+            "gate.default": self.default,
+            **{f"gate.by_object_type.{name}": value for name, value in self.by_object_type.items()},
+            **{f"gate.by_source.{name}": value for name, value in self.by_source.items()},
+        }
+        for key, value in named.items():
+            if not 0 <= value <= THRESHOLD_LIMIT:
+                raise SettingsError(f"{key}: a threshold lies between 0 and 100, not at {value}")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an asset passes the gate, and why."""
+
+    eligible: bool
+    threshold: float
+    reasons: tuple[str, ...]
+
+
+def threshold_for(object_type: str, source: str, settings: GateThresholds) -> float:
+    """The threshold of an asset: its source's, else its object type's, else the default.
+
+    The source wins over the type: who connects a catalog knows how well it is kept.
+    """
+    by_type = settings.by_object_type.get(object_type, settings.default)
+    return settings.by_source.get(source, by_type)
+
+
+def gate(curation_score: float, threshold: float) -> Verdict:
+    """Eligible when the curation score reaches the threshold; a threshold of 0 lets all in."""
+    eligible = curation_score >= threshold
+    relation = "reaches" if eligible else "is below"
+    reason = f"curation score {curation_score:.4g} {relation} the threshold {threshold:.4g}"
+    return Verdict(eligible, threshold, (reason,))

@@ -1,0 +1,219 @@
+"""Stand-ins for native signals: what custom fields, tags and terms say about a signal, one reading each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from services.catalog.model import Asset, CertificationStatus
+from services.trust.lexicon import Lexicon, Sayable, SignalLexicon, lexicon_of
+from services.trust.names import NameHit, Words, is_negated_compound, words_of
+from services.trust.rules import QualityPattern, SignalName, TrustRules
+from services.trust.shares import read_explicit_share, read_share
+from services.trust.values import (
+    VALUE_LENGTH_LIMIT,
+    Legibility,
+    RawValue,
+    Reading,
+    blank,
+    is_blank,
+    plain,
+    read,
+    read_yes_no,
+    unreadable,
+)
+
+_SHOWN_LENGTH = 80  # characters of a name or value in origins and notes
+_PAIR = re.compile(r"\s*([^:=]+?)\s*[:=]\s*([^:=]+?)\s*")
+
+
+class ProxyKind(StrEnum):
+    CUSTOM_FIELD = "custom field"
+    TAG = "tag"
+    TERM = "term"
+
+
+@dataclass(frozen=True)
+class Proxy:
+    """One statement about a signal that is not the catalog's own.
+
+    `value` is 0..1 and None unless `legibility` is READ; a certification also has its `status`. `states_rules`: a
+    text of quality rules without a result, which yields to any result.
+    """
+
+    signal: SignalName
+    kind: ProxyKind
+    name: str
+    raw: str
+    legibility: Legibility
+    why: str
+    value: float | None
+    status: CertificationStatus | None
+    confidence: float
+    states_rules: bool = False
+
+    @property
+    def origin(self) -> str:
+        return f"{self.kind} '{shortened(self.name)}'"
+
+
+def shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN_LENGTH else text[: _SHOWN_LENGTH - 1] + "…"
+
+
+def proxies_of(asset: Asset, rules: TrustRules) -> tuple[Proxy, ...]:
+    """Every stand-in the asset carries, readable or not, in an order that its source cannot influence."""
+    found = [proxy for field in asset.custom_fields for proxy in read_custom_field(field.name, field.value, rules)]
+    found += [proxy for path in asset.tags for proxy in read_label(ProxyKind.TAG, path, rules)]
+    found += [proxy for term in asset.terms for proxy in read_label(ProxyKind.TERM, (term.name,), rules)]
+    return tuple(sorted(set(found), key=lambda proxy: (proxy.signal, proxy.kind, proxy.name, proxy.raw)))
+
+
+def read_custom_field(name: str, value: RawValue, rules: TrustRules) -> tuple[Proxy, ...]:
+    """What one custom field says, by signal; empty when its name names none."""
+    return tuple(_read_pair(ProxyKind.CUSTOM_FIELD, name, value, name, rules))
+
+
+def _read_pair(kind: ProxyKind, name: str, value: RawValue, shown: str, rules: TrustRules) -> Iterator[Proxy]:
+    lexicon = lexicon_of(rules)
+    for signal, part in lexicon.signals.items():
+        hit = lexicon.hit(signal, name)
+        if hit is None:
+            continue
+        options = part.options[hit.pattern.words]
+        states_rules = isinstance(options, QualityPattern) and options.reads == "rules"
+        if states_rules:
+            reading, states_rules = _read_rules_text(value, lexicon, rules)
+        else:
+            reading = _read_value(signal, part, name, value, hit, lexicon)
+        confidence = _confidence(kind, options.confidence, rules)
+        proxy = _proxy(signal, kind, shown, reading, confidence, rules)
+        yield replace(proxy, raw=shortened("" if value is None else str(value)), states_rules=states_rules)
+
+
+def _confidence(kind: ProxyKind, own: float | None, rules: TrustRules) -> float:
+    by_kind = {
+        ProxyKind.CUSTOM_FIELD: rules.confidence.custom_field,
+        ProxyKind.TAG: rules.confidence.tag,
+        ProxyKind.TERM: rules.confidence.term,
+    }
+    return by_kind[kind] if own is None else own
+
+
+def _proxy(
+    signal: SignalName, kind: ProxyKind, name: str, reading: Reading[Sayable], confidence: float, rules: TrustRules
+) -> Proxy:
+    said = reading.said
+    status = said if isinstance(said, CertificationStatus) else None
+    if said is None:
+        value = None
+    elif status is not None:
+        value = rules.certification_values[status]
+    else:
+        value = float(said)
+    return Proxy(signal, kind, name, "", reading.legibility, reading.why, value, status, confidence)
+
+
+def _read_value(
+    signal: SignalName, part: SignalLexicon, name: str, value: RawValue, hit: NameHit, lexicon: Lexicon
+) -> Reading[Sayable]:
+    if signal is SignalName.DATA_QUALITY:
+        grades = {words: float(said) for words, said in part.values.items() if not isinstance(said, str)}
+        share = read_share(value, lexicon.scale(name, hit), grades, lexicon.values)
+        if hit.negated and share.legibility is Legibility.READ:
+            return unreadable("a number under a negated name")
+        return Reading(share.legibility, share.said, share.why)
+    if signal is SignalName.CERTIFICATION:
+        return _read_certification(value, part, hit.negated, lexicon)
+    stated = {words: bool(said) for words, said in part.values.items()}
+    answer = read_yes_no(value, stated, lexicon.values)
+    said = None if answer.said is None else answer.said is not hit.negated
+    return Reading(answer.legibility, said, answer.why)
+
+
+def _read_certification(value: RawValue, part: SignalLexicon, negated: bool, lexicon: Lexicon) -> Reading[Sayable]:
+    """A status by its words, or a yes (certified) or no (none); under a negated name the two change places."""
+    words: Words = ()
+    if isinstance(value, str) and len(value) <= VALUE_LENGTH_LIMIT and "?" not in value:
+        words = words_of(plain(value))
+    status = part.values.get(words)
+    if not isinstance(status, CertificationStatus):
+        stated = {text: True for text, said in part.values.items() if said is CertificationStatus.CERTIFIED}
+        answer = read_yes_no(value, stated, lexicon.values)
+        if answer.said is None:
+            return Reading(answer.legibility, why=answer.why)
+        status = CertificationStatus.CERTIFIED if answer.said else CertificationStatus.NONE
+    if not negated:
+        return read(status)
+    opposite = {
+        CertificationStatus.CERTIFIED: CertificationStatus.NONE,
+        CertificationStatus.NONE: CertificationStatus.CERTIFIED,
+    }
+    return read(opposite[status]) if status in opposite else unreadable(f"{status} under a negated name")
+
+
+def _read_rules_text(value: RawValue, lexicon: Lexicon, rules: TrustRules) -> tuple[Reading[Sayable], bool]:
+    """(the reading, whether it is of a text without a result) of a field of quality rules."""
+    if value is None:
+        return blank(), False
+    if not isinstance(value, str):
+        return unreadable("neither rules nor their result"), False
+    text = plain(value)
+    if (result := read_explicit_share(text)) is not None:  # "18 of 20": the rules' result after all
+        return Reading(result.legibility, result.said, result.why), False
+    if is_blank(text, lexicon.values):
+        return blank(), False
+    short = read_yes_no(text, {}, lexicon.values)
+    if short.legibility is not Legibility.UNREADABLE or not any(len(word) > 2 for word in words_of(text)):
+        return unreadable("neither rules nor their result"), False
+    return read(rules.quality_rules_value), True
+
+
+def read_label(kind: ProxyKind, path: tuple[str, ...], rules: TrustRules) -> tuple[Proxy, ...]:
+    """What a tag (its path, outermost first) or a term (its name) says.
+
+    It speaks when its whole name, or the name of its last two steps together, is a label of the rules, when it is
+    such a label negated ("Non-CDE"), or when it is a name with a value ("CDE: yes", or yes below CDE).
+    """
+    if not path:
+        return ()
+    leaf, shown = path[-1], " > ".join(path[-2:])
+    found = tuple(_whole_labels(kind, path, rules))
+    if found:
+        return found
+    if pair := _PAIR.fullmatch(leaf):
+        return tuple(_read_pair(kind, pair[1], pair[2], leaf, rules))
+    if len(path) > 1:
+        below = _read_pair(kind, path[-2], leaf, shown, rules)
+        return tuple(proxy for proxy in below if proxy.value is not None and not proxy.states_rules)
+    return ()
+
+
+def _whole_labels(kind: ProxyKind, path: tuple[str, ...], rules: TrustRules) -> Iterator[Proxy]:
+    lexicon = lexicon_of(rules)
+    names = [words_of(path[-1]), words_of(" ".join(path[-2:]))]
+    for signal, part in lexicon.signals.items():
+        for words, label in part.labels.items():
+            if kind.value not in label.applies_to:
+                continue
+            confidence = _confidence(kind, label.confidence, rules)
+            if words in names:
+                yield _proxy(signal, kind, path[-1], read(label.says), confidence, rules)
+            elif _negated_label(names[0], words, lexicon) and (denied := _denied(label.says)) is not None:
+                yield _proxy(signal, kind, path[-1], read(denied), confidence, rules)
+
+
+def _negated_label(name: Words, label: Words, lexicon: Lexicon) -> bool:
+    grammar = lexicon.grammar
+    core = tuple(word for word in name if word not in lexicon.values.fillers)
+    if len(core) == 1:
+        return is_negated_compound(core[0], "".join(label), grammar.negating_prefixes)
+    return core[1:] == label and core[0] in grammar.negations | grammar.negations_before
+
+
+def _denied(said: Sayable) -> Sayable | None:
+    if said is True:
+        return False
+    return CertificationStatus.NONE if said is CertificationStatus.CERTIFIED else None
