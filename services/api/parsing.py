@@ -8,6 +8,7 @@ from typing import Any, NoReturn, TypeVar
 
 from flask import Request
 from pydantic import BaseModel, ValidationError
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from services.api.expectations import expectation, known_fields
 from services.api.problems import FieldError, RequestRefused
@@ -44,6 +45,8 @@ def _json_object(request: Request) -> tuple[dict[str, Any], str]:
             headers={"Accept-Post": JSON},
         )
     body = request.get_data()
+    if request.content_length is None and len(body) == request.max_content_length:
+        raise RequestEntityTooLarge  # a body of unannounced length is cut at the limit without a word
     try:
         document = json.loads(body.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
         canonical = json.dumps(document)
