@@ -26,7 +26,7 @@ class Settings(BaseSettings):
     engine: Literal["pgvector"] = Field(default="pgvector", description="where the index lives")
     database_url: SecretStr | None = Field(default=None, description="unset: the embedded PostgreSQL under home")
     sources_file: Path | None = Field(default=None, description="unset: sources.yaml under home, if it is there")
-    rules_file: Path | None = Field(default=None, description="extends the trust rules that come with the package")
+    trust_rules: Path | None = Field(default=None, description="extends the trust rules that come with the package")
 
     model: str = Field(default="all-MiniLM-L6-v2", description="embedding model: the packaged one, or a folder")
     embed_batch_texts: int = Field(default=512, ge=1, le=100_000, description="texts that one embedding task takes")

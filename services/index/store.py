@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from services.access.rule import AccessRule
 from services.catalog.model import ObjectType
+from services.context.labels import Neighbour
 from services.index.identity import ModelIdentity
 
 Vectors = npt.NDArray[np.float32]
@@ -88,20 +89,8 @@ class UncomposedDraft:
 
 
 @dataclass(frozen=True)
-class Label:
-    """What may be said of an asset in another's narrative, and who may read it there."""
-
-    asset_key: int
-    id: str
-    object_type: ObjectType
-    name: str
-    title: str | None
-    access: AccessRule
-
-
-@dataclass(frozen=True)
 class ComposedChunk:
-    number: int  # from 1
+    number: int
     section: str
     text: str
     content_hash: str
@@ -119,11 +108,14 @@ class Composed:
     owners: tuple[str, ...]
     data_products: tuple[str, ...]
     workspaces: tuple[str, ...]
+    shape: int | None
+    siblings: tuple[int, ...]
     narrative: str
     postings: Mapping[str, float]
     chunks: tuple[ComposedChunk, ...]
     signals: Mapping[str, Any]
     certification: str
+    certification_expires_at: str | None
     critical: bool | None
     data_quality_percent: float | None
     curation_score: float
@@ -261,7 +253,9 @@ class DraftStore(Protocol):
 
     def uncomposed(self, after_key: int, limit: int) -> tuple[UncomposedDraft, ...]: ...
 
-    def labels(self, keys: Sequence[int]) -> tuple[Label, ...]: ...
+    def neighbours(self, keys: Sequence[int]) -> tuple[Neighbour, ...]:
+        """What is known of these assets, from their drafts or else as published."""
+        ...
 
     def set_composed(self, run_id: str, composed: Mapping[int, Composed]) -> None: ...
 

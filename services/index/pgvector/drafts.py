@@ -10,10 +10,11 @@ from psycopg.types.json import Jsonb
 
 from services.access.rule import AccessRule, at_least_as_visible
 from services.catalog.model import ObjectType
+from services.context.labels import Neighbour
 from services.index.pgvector.access_lists import intern_rules, rules_by_id
 from services.index.pgvector.database import Database, Row
 from services.index.pgvector.runs import fence
-from services.index.store import Composed, Draft, Label, StaleAsset, UncomposedDraft
+from services.index.store import Composed, Draft, StaleAsset, UncomposedDraft
 from services.sql_files import load_queries
 
 QUERIES = load_queries("pgvector/queries/drafts.sql")
@@ -73,11 +74,11 @@ class PgDraftStore:
             for row in rows
         )
 
-    def labels(self, keys: Sequence[int]) -> tuple[Label, ...]:
+    def neighbours(self, keys: Sequence[int]) -> tuple[Neighbour, ...]:
         with self._database.transaction() as connection:
-            rows = connection.execute(QUERIES["labels"], {"keys": list(keys)}).fetchall()
+            rows = connection.execute(QUERIES["neighbours"], {"keys": list(keys)}).fetchall()
             rules = rules_by_id(connection, (row["acl_id"] for row in rows))
-        return tuple(_label(row, rules[row["acl_id"]]) for row in rows)
+        return tuple(_neighbour(row, rules[row["acl_id"]]) for row in rows)
 
     def set_composed(self, run_id: str, composed: Mapping[int, Composed]) -> None:
         row = {"keys": list(composed), "composed": [Jsonb(asdict(value)) for value in composed.values()]}
@@ -123,5 +124,5 @@ def _tightened(connection: Connection[Row], new: Mapping[int, AccessRule], keys:
     ]
 
 
-def _label(row: Row, access: AccessRule) -> Label:
-    return Label(row["asset_key"], row["id"], ObjectType(row["object_type"]), row["name"], row["title"], access)
+def _neighbour(row: Row, access: AccessRule) -> Neighbour:
+    return Neighbour(row["id"], ObjectType(row["object_type"]), row["name"], row["title"], access)

@@ -125,7 +125,9 @@ CREATE TABLE asset (
     domains        text[] NOT NULL,
     owners         text[] NOT NULL,
     data_products  text[] NOT NULL,
-    workspaces     text[] NOT NULL
+    workspaces     text[] NOT NULL,
+    shape          bigint,  -- equal for assets of the same type, name and columns
+    siblings       bigint[] NOT NULL
 );
 CREATE INDEX asset_acl ON asset (acl_id);
 CREATE INDEX asset_whole_names ON asset USING gin (whole_names);
@@ -140,6 +142,7 @@ CREATE TABLE asset_score (
     asset_key            bigint PRIMARY KEY REFERENCES asset ON DELETE CASCADE,
     signals              jsonb NOT NULL,
     certification        text NOT NULL,
+    certification_expires_at timestamptz,
     critical             boolean,
     data_quality_percent real,
     curation_score       real NOT NULL,

@@ -105,11 +105,11 @@ WHERE composed IS NULL AND asset_key > %(after_key)s
 ORDER BY asset_key
 LIMIT %(limit)s;
 
--- name: labels
+-- name: neighbours
 -- What a narrative may say of other assets: a draft's label, else the published one.
-SELECT asset_key, id, object_type, name, title, acl_id FROM draft WHERE asset_key = ANY(%(keys)s)
+SELECT id, object_type, name, title, acl_id FROM draft WHERE asset_key = ANY(%(keys)s)
 UNION ALL
-SELECT asset_key, id, object_type, name, title, acl_id FROM asset
+SELECT id, object_type, name, title, acl_id FROM asset
 WHERE asset_key = ANY(%(keys)s) AND NOT EXISTS (SELECT FROM draft WHERE draft.asset_key = asset.asset_key);
 
 -- name: set_composed

@@ -29,17 +29,19 @@ WHERE change.assets <> 0 OR change.total_length <> 0;
 -- name: publish_assets
 -- What search filters and names by.
 INSERT INTO asset AS published (asset_key, id, source, object_type, name, title, acl_id, record_digest,
-    keyword_length, whole_names, tags, terms, domains, owners, data_products, workspaces)
+    keyword_length, whole_names, tags, terms, domains, owners, data_products, workspaces, shape, siblings)
 SELECT d.asset_key, d.id, d.source, d.object_type, d.name, d.title, d.acl_id, d.record_digest,
-       c.keyword_length, c.whole_names, c.tags, c.terms, c.domains, c.owners, c.data_products, c.workspaces
+       c.keyword_length, c.whole_names, c.tags, c.terms, c.domains, c.owners, c.data_products, c.workspaces,
+       c.shape, c.siblings
 FROM draft d, jsonb_to_record(d.composed) AS c (keyword_length real, whole_names text[], tags text[], terms text[],
-    domains text[], owners text[], data_products text[], workspaces text[])
+    domains text[], owners text[], data_products text[], workspaces text[], shape bigint, siblings bigint[])
 WHERE d.asset_key = ANY(%(keys)s)
 ON CONFLICT (asset_key) DO UPDATE
 SET source = excluded.source, object_type = excluded.object_type, name = excluded.name, title = excluded.title,
     acl_id = excluded.acl_id, record_digest = excluded.record_digest, keyword_length = excluded.keyword_length,
     whole_names = excluded.whole_names, tags = excluded.tags, terms = excluded.terms, domains = excluded.domains,
-    owners = excluded.owners, data_products = excluded.data_products, workspaces = excluded.workspaces
+    owners = excluded.owners, data_products = excluded.data_products, workspaces = excluded.workspaces,
+    shape = excluded.shape, siblings = excluded.siblings
 WHERE (published.*) IS DISTINCT FROM (excluded.*);
 
 -- name: publish_documents
@@ -51,16 +53,17 @@ WHERE (published.payload, published.narrative) IS DISTINCT FROM (excluded.payloa
 
 -- name: publish_scores
 -- Signals, curation and the gate's verdict.
-INSERT INTO asset_score AS published (asset_key, signals, certification, critical, data_quality_percent,
-    curation_score, curation, threshold, eligible, eligibility_reasons)
-SELECT d.asset_key, c.signals, c.certification, c.critical, c.data_quality_percent,
+INSERT INTO asset_score AS published (asset_key, signals, certification, certification_expires_at, critical,
+    data_quality_percent, curation_score, curation, threshold, eligible, eligibility_reasons)
+SELECT d.asset_key, c.signals, c.certification, c.certification_expires_at, c.critical, c.data_quality_percent,
        c.curation_score, c.curation, c.threshold, c.eligible, c.eligibility_reasons
-FROM draft d, jsonb_to_record(d.composed) AS c (signals jsonb, certification text, critical boolean,
+FROM draft d, jsonb_to_record(d.composed) AS c (signals jsonb, certification text, certification_expires_at timestamptz, critical boolean,
     data_quality_percent real, curation_score real, curation jsonb, threshold real, eligible boolean,
     eligibility_reasons text[])
 WHERE d.asset_key = ANY(%(keys)s)
 ON CONFLICT (asset_key) DO UPDATE
-SET signals = excluded.signals, certification = excluded.certification, critical = excluded.critical,
+SET signals = excluded.signals, certification = excluded.certification,
+    certification_expires_at = excluded.certification_expires_at, critical = excluded.critical,
     data_quality_percent = excluded.data_quality_percent, curation_score = excluded.curation_score,
     curation = excluded.curation, threshold = excluded.threshold, eligible = excluded.eligible,
     eligibility_reasons = excluded.eligibility_reasons
@@ -104,14 +107,14 @@ WHERE published.weight IS DISTINCT FROM excluded.weight;
 DELETE FROM {chunk} c
 USING draft d
 WHERE c.asset_key = d.asset_key AND d.asset_key = ANY(%(keys)s)
-  AND c.number > jsonb_array_length(d.composed -> 'chunks');
+  AND c.number >= jsonb_array_length(d.composed -> 'chunks');
 
 -- name: drop_embeddings
 -- Vectors of chunks that are gone, and all of assets that are not eligible.
 DELETE FROM {embedding} e
 USING draft d
 WHERE e.asset_key = d.asset_key AND d.asset_key = ANY(%(keys)s)
-  AND (NOT (d.composed ->> 'eligible')::boolean OR e.number > jsonb_array_length(d.composed -> 'chunks'));
+  AND (NOT (d.composed ->> 'eligible')::boolean OR e.number >= jsonb_array_length(d.composed -> 'chunks'));
 
 -- name: publish_embeddings
 -- Vectors of new and changed chunks. Before publish_chunks: it compares with the hash that is published.

@@ -1,0 +1,73 @@
+"""The keyword side of stage one: what a question's words are worth. The sums themselves run in the engine.
+
+For an asset with the posting weights w of the query's words:
+
+    keyword score = sum(idf x w / (w + SATURATION x (1 - LENGTH_SHARE + LENGTH_SHARE x length / mean length)))
+                    / sum(idf over all words of the query)
+
+It is absolute: 1 means that the whole query was matched, whatever the other candidates do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from services.text.tokens import normal_form, query_tokens
+
+SATURATION = 0.6
+LENGTH_SHARE = 0.5
+UNKNOWN_IDF_SHARE = 0.5  # a word that no asset has: it is missing, but it may also be noise
+COMMON_SHARE = 0.05  # words in more assets than this do not propose candidates by themselves ...
+COMMON_ASSETS = 1000  # ... unless that is still few enough to score
+QUERY_TERMS_LIMIT = 64
+
+
+@dataclass(frozen=True)
+class QueryTerm:
+    """A known word of the query; a `rare` one proposes candidates, every one of them counts in scoring."""
+
+    term: str
+    idf: float
+    rare: bool
+
+
+@dataclass(frozen=True)
+class KeywordQuery:
+    """A query's known words, and the sum of idf over all its words, known or not."""
+
+    terms: tuple[QueryTerm, ...]
+    total_idf: float
+    whole_query: str  # in the normal form of whole names
+
+
+def query_words(query: str) -> tuple[str, ...]:
+    """The distinct tokens of a query; a very long text is represented by its first ones."""
+    return query_tokens(query)[:QUERY_TERMS_LIMIT]
+
+
+def keyword_query(query: str, frequencies: Mapping[str, int], corpus_assets: int) -> KeywordQuery:
+    """What to look for. `frequencies`: in how many of the `corpus_assets` assets each word stands."""
+    words = query_words(query)
+    known = [word for word in words if frequencies.get(word, 0) > 0]
+    common_from = max(COMMON_ASSETS, COMMON_SHARE * corpus_assets)
+    rare = {word for word in known if frequencies[word] <= common_from}
+    if known and not rare:
+        rare = {min(known, key=lambda word: (frequencies[word], word))}
+    terms = tuple(QueryTerm(word, idf(frequencies[word], corpus_assets), word in rare) for word in known)
+    unknown = len(words) - len(known)
+    total = sum(term.idf for term in terms) + unknown * UNKNOWN_IDF_SHARE * idf(0, corpus_assets)
+    return KeywordQuery(terms, total, normal_form(query))
+
+
+def idf(assets: int, corpus_assets: int) -> float:
+    """Inverse document frequency as in BM25: ln(1 + (N - n + 0.5) / (n + 0.5)), never negative."""
+    return math.log1p((max(corpus_assets, assets) - assets + 0.5) / (assets + 0.5))
+
+
+def keyword_score(matched_idf: float, total_idf: float, *, named: bool) -> float:
+    """0..1; 1 when the whole query is one of the asset's names, titles or synonyms."""
+    if named:
+        return 1.0
+    return min(1.0, max(0.0, matched_idf / total_idf)) if total_idf > 0 else 0.0

@@ -1,0 +1,115 @@
+"""The two stages' arithmetic: pure functions of signals to scores, and the order they give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from services.retrieval.keyword import keyword_score
+from services.trust.governance import GovernanceScore
+from services.trust.signals import Signals
+
+RELEVANCE_WEIGHT = 0.75
+GOVERNANCE_WEIGHT = 0.25
+CHUNK_DISCOUNT = 0.02  # per doubling: so that an asset with fifty chunks has no fifty chances
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A stage-one hit with what the engine measured of it."""
+
+    asset_key: int
+    id: str
+    named: bool  # the whole query is one of its names
+    best_cosine: float | None  # None: not in the embedding pool
+    chunk_count: int
+    chunk_number: int | None
+    matched_idf: float
+    signals: Mapping[str, Any]
+    curation_score: float
+    eligible: bool
+    shape: int | None = None
+    siblings: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A candidate with every number that ranks it; ranks count from 1 among all candidates of the question."""
+
+    candidate: Candidate
+    vector_similarity: float | None
+    keyword_score: float
+    relevance_score: float
+    governance: GovernanceScore
+    final_score: float
+    vector_rank: int | None
+    keyword_rank: int | None
+    siblings: tuple[str, ...] = field(default=())
+
+    @property
+    def id(self) -> str:
+        return self.candidate.id
+
+
+def vector_similarity(best_cosine: float, chunk_count: int) -> float:
+    """An asset's similarity, 0..1, from its chunks': the best one less a discount of 0.02 per doubling of chunks.
+
+    bench: on 2,230 wide tables the discount brought complete recall@10 from 49.7 to 53.2 %.
+    """
+    return min(1.0, max(0.0, best_cosine - CHUNK_DISCOUNT * math.log2(max(1, chunk_count))))
+
+
+def relevance_score(similarity: float | None, keyword: float) -> float:
+    """(vector similarity + keyword score) / 2; an absent similarity counts 0."""
+    return ((similarity or 0.0) + keyword) / 2
+
+
+def final_score(relevance: float, governance: float) -> float:
+    """0.75 x relevance + 0.25 x governance."""
+    return RELEVANCE_WEIGHT * relevance + GOVERNANCE_WEIGHT * governance
+
+
+def rank_candidates(
+    candidates: Sequence[Candidate],
+    total_idf: float,
+    candidate_limit: int,
+    govern: Callable[[Signals], GovernanceScore],
+    *,
+    pin_named: bool,
+) -> list[Ranked]:
+    """Both stages: the best `candidate_limit` by relevance, then in order of final score; ties by id.
+
+    With `pin_named`, assets whose name the whole query is stand before all others.
+    """
+    similarity = {
+        item.id: None if item.best_cosine is None else vector_similarity(item.best_cosine, item.chunk_count)
+        for item in candidates
+    }
+    keyword = {item.id: keyword_score(item.matched_idf, total_idf, named=item.named) for item in candidates}
+    vector_ranks = _ranks({key: value for key, value in similarity.items() if value is not None})
+    keyword_ranks = _ranks({key: value for key, value in keyword.items() if value > 0})
+    relevance = {item.id: relevance_score(similarity[item.id], keyword[item.id]) for item in candidates}
+    kept = sorted(candidates, key=lambda item: (-relevance[item.id], item.id))[:candidate_limit]
+    ranked: list[Ranked] = []
+    for item in kept:
+        governance = govern(Signals.from_json(item.signals))
+        ranked.append(
+            Ranked(
+                candidate=item,
+                vector_similarity=similarity[item.id],
+                keyword_score=keyword[item.id],
+                relevance_score=relevance[item.id],
+                governance=governance,
+                final_score=final_score(relevance[item.id], governance.governance_score),
+                vector_rank=vector_ranks.get(item.id),
+                keyword_rank=keyword_ranks.get(item.id),
+            )
+        )
+    return sorted(ranked, key=lambda item: (not (pin_named and item.candidate.named), -item.final_score, item.id))
+
+
+def _ranks(values: Mapping[str, float]) -> dict[str, int]:
+    order = sorted(values, key=lambda key: (-values[key], key))
+    return {key: place for place, key in enumerate(order, start=1)}

@@ -1,0 +1,108 @@
+"""What retrieval needs of an engine. Every read of assets carries the access lists that let the caller in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from services.access.rule import AccessRule
+from services.index.identity import ModelIdentity
+from services.index.store import Vectors
+from services.retrieval.keyword import KeywordQuery
+from services.retrieval.model import Filters
+from services.retrieval.ranking import Candidate
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What every question rests on; `version` is None before the first refresh."""
+
+    version: int | None
+    model: ModelIdentity | None
+    assets: int
+    mean_length: float
+    data_age_seconds: float | None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which assets a question may touch: access first, then eligibility and filters."""
+
+    acl_ids: tuple[int, ...]
+    eligible_only: bool
+    object_types: tuple[str, ...]
+    filters: Filters
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as the engine takes it; `pool_size` hits are proposed by each side."""
+
+    vector: Vectors
+    keywords: KeywordQuery
+    mean_length: float
+    pool_size: int
+
+
+@dataclass(frozen=True)
+class Details:
+    """What is shown of one result."""
+
+    object_type: str
+    name: str
+    title: str | None
+    location: tuple[str, ...]
+    url: str | None
+    eligibility_reasons: tuple[str, ...]
+    matched: tuple[str, str] | None  # section, text
+
+
+@dataclass(frozen=True)
+class StoredAsset:
+    asset_key: int
+    payload: Mapping[str, Any]
+    narrative: str
+    signals: Mapping[str, Any]
+    curation_score: float
+    curation: Sequence[Mapping[str, Any]]
+    eligible: bool
+    eligibility_reasons: tuple[str, ...]
+    classification: int
+    chunks: tuple[tuple[int, str, str], ...]  # number, section, text
+
+
+class SearchStore(Protocol):
+    """Reads for search."""
+
+    def corpus(self) -> Corpus: ...
+
+    def frequencies(self, terms: Sequence[str]) -> Mapping[str, int]: ...
+
+    def access_lists(self, after_seq: int) -> Sequence[tuple[int, int, AccessRule]]:
+        """(seq, id, rule) of the interned access lists added after `after_seq`, in that order."""
+        ...
+
+    def candidates(self, version: int, question: Question, scope: Scope) -> list[Candidate]:
+        """Vector, keyword and whole-name hits within the scope, each asset once, both signals exact."""
+        ...
+
+    def browse(self, scope: Scope, limit: int) -> list[Candidate]:
+        """Assets of the scope by name, for an empty question."""
+        ...
+
+    def details(self, version: int, hits: Sequence[Candidate], acl_ids: Sequence[int]) -> Mapping[int, Details]:
+        """By key, what is shown of these; what the access lists no longer let through is left out."""
+        ...
+
+
+class AssetStore(Protocol):
+    """Reads of single assets."""
+
+    def asset(self, asset_id: str, version: int | None, acl_ids: Sequence[int]) -> StoredAsset | None: ...
+
+    def hidden(self, asset_ids: Sequence[str], acl_ids: Sequence[int]) -> frozenset[str]:
+        """Those of the ids that are assets the caller may not see."""
+        ...
