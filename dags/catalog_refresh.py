@@ -10,7 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airflow.providers.standard.operators.empty import EmptyOperator
 from airflow.sdk import Asset, ExceptionRetryPolicy, Param, RetryAction, RetryRule, dag, get_current_context, task
+from airflow.sdk.exceptions import AirflowSkipException
 
 from services.errors import PermanentError, TransientError
 
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 
 DAILY_AT_FOUR = "0 4 * * *"
 EMBEDDING_POOL = "vouch_embedding"
+BATCH_NAME = (
+    "{{ task.op_kwargs['batch']['source'] }}: "
+    "batch {{ task.op_kwargs['batch']['number'] }}, {{ task.op_kwargs['batch']['texts'] }} texts"
+)
 INDEX = Asset("vouch_index")
 
 RETRY_POLICY = ExceptionRetryPolicy(
@@ -70,19 +76,22 @@ def begin() -> list[str]:
             [params["source"]] if params["source"] else None,
             full=params["mode"] == "full",
             dry_run=params["dry_run"],
-            holder=f"airflow:{ti.dag_id}:{ti.run_id}",
+            # A later run of this DAG may take over from a dead one: it knows it by what stands before the last colon.
+            holder=f"airflow:{ti.dag_id}:{ti.run_id.replace(':', '')}",
         )
         ti.xcom_push("refresh_id", refresh_id)
         return steps.source_names(refresh_id)
 
 
-@task(map_index_template="{{ task.op_kwargs['source_name'] }}")
-def extract(refresh_id: str, source_name: str) -> dict[str, int | str]:
+# One source after the other, in the order of `begin`: of two that claim an id, the first owns it.
+@task(map_index_template="{{ task.op_kwargs['source_name'] }}", max_active_tis_per_dagrun=1)
+def extract(refresh_id: str, source_name: str) -> dict[str, Any]:
     with refresh_steps() as steps:
         return steps.extract(refresh_id, source_name)
 
 
-@task
+# A source that failed does not hold up the others.
+@task(trigger_rule="all_done_min_one_success")
 def compose(refresh_id: str) -> dict[str, int]:
     with refresh_steps() as steps:
         return steps.compose(refresh_id)
@@ -94,7 +103,7 @@ def plan(refresh_id: str) -> list[dict[str, Any]]:
         return steps.plan(refresh_id)
 
 
-@task(pool=EMBEDDING_POOL, map_index_template="batch {{ task.op_kwargs['batch']['number'] }}")
+@task(pool=EMBEDDING_POOL, map_index_template=BATCH_NAME)
 def embed(refresh_id: str, batch: dict[str, Any]) -> dict[str, int]:
     with refresh_steps() as steps:
         return steps.embed(refresh_id, batch)
@@ -111,7 +120,15 @@ def publish(refresh_id: str) -> dict[str, int]:
 def verify(refresh_id: str) -> dict[str, Any]:
     with refresh_steps() as steps:
         report = steps.verify(refresh_id)
-    get_current_context()["outlet_events"][INDEX].extra = report
+    if report["dry_run"]:
+        # Skipped, so that no event tells the readers of the index to look.
+        raise AirflowSkipException(f"dry run, nothing was published: {report['total']}")
+    get_current_context()["outlet_events"][INDEX].extra = {
+        "run_id": report["run_id"],
+        "index_version": report["index_version"],
+        "status": report["status"],
+        **report["total"],
+    }
     return report
 
 
@@ -121,7 +138,7 @@ def release() -> None:
     ti = get_current_context()["ti"]
     refresh_id = ti.xcom_pull(task_ids="begin", key="refresh_id")
     states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id])[ti.run_id]
-    if refresh_id is None or states.get("verify") == "success":
+    if refresh_id is None or states.get("verify") in {"success", "skipped"}:
         return
     failed = ", ".join(sorted(name for name, state in states.items() if state == "failed"))
     with refresh_steps() as steps:
@@ -150,8 +167,10 @@ def catalog_refresh() -> None:
     steps = [sources, extracted, composed, batches, embedded, published, verified]
 
     extracted >> composed >> batches >> embedded >> published >> verified
-    # A teardown: its own end does not decide the colour of the run. It waits for all, because parallel tasks may
-    # still write when the first one fails.
+    # A run with a source that failed ends red, although the others were published.
+    extracted >> EmptyOperator(task_id="every_source_listed")
+    # A teardown, so that its own end does not decide the colour of the run. It waits for every task: one may still
+    # write when another has failed.
     steps >> release().as_teardown()
 
 
