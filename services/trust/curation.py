@@ -20,7 +20,7 @@ _COLUMNS_NAMED = 5
 class CurationItem:
     """One item of the score: `achieved` 0..1 of it is there; `points` is that share's part of the 100.
 
-    `missing_points` is what filling it in would add; `detail` says what is missing, where the item's name does not.
+    `missing_points` is what filling it in would add; `detail` is the step that does, empty when nothing is missing.
     """
 
     item: str
@@ -73,7 +73,7 @@ def curation_score(asset: Asset, rules: TrustRules, *, prefer_native: bool = Fal
         share = 100 * weight / whole if whole else 0.0
         points = round(share * achieved, POINTS_DECIMALS)
         missing = round(share * (1 - achieved), POINTS_DECIMALS)
-        detail = _undescribed(asset, vocabulary) if name is CurationItemName.DESCRIBED_COLUMNS else ""
+        detail = _step(asset, name, rules, vocabulary) if achieved < 1 else ""
         items.append(CurationItem(name.value, weight, achieved, points, missing, detail))
     score = round(100 * achieved_weight / whole, POINTS_DECIMALS) if whole else 100.0
     if prefer_native and asset.curation_score is not None:
@@ -170,12 +170,13 @@ _MEASURES: dict[CurationItemName, Measure] = {
 }
 
 
-def _undescribed(asset: Asset, vocabulary: ValueWords) -> str:
-    """Which columns lack a description: "3 of 12 columns: a, b, c"."""
+def _step(asset: Asset, name: CurationItemName, rules: TrustRules, vocabulary: ValueWords) -> str:
+    """The rules' step for an item; for columns with which are meant ("3 of 12 columns: a, b, c")."""
+    step = rules.curation[name].step
+    if name is not CurationItemName.DESCRIBED_COLUMNS:
+        return step
     names = [column.name for column in asset.columns if not says_something(column.description, vocabulary)]
-    if not asset.columns:
-        return "no columns are listed"
     if not names:
-        return ""
+        return f"{step} (no columns are listed)"
     shown = ", ".join(names[:_COLUMNS_NAMED]) + (", …" if len(names) > _COLUMNS_NAMED else "")
-    return f"{len(names)} of {len(asset.columns)} columns: {shown}"
+    return f"{step} ({len(names)} of {len(asset.columns)} columns: {shown})"

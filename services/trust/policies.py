@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from services.catalog.model import Asset, CustomField
 from services.trust.lexicon import Lexicon, lexicon_of
 from services.trust.names import NAME_LENGTH_LIMIT, name_words, words_of
-from services.trust.proxies import ProxyKind, shortened
+from services.trust.proxies import ProxyKind, origin, shortened
 from services.trust.rules import SignalName, TrustRules
 from services.trust.values import Legibility, is_blank, plain, read_yes_no
 
@@ -27,7 +27,7 @@ def policy_references(asset: Asset, rules: TrustRules) -> tuple[PolicyReference,
     """The policies and regulations that the asset's custom fields, tags and terms refer to, sorted, each once."""
     lexicon = lexicon_of(rules)
     found = {
-        PolicyReference(name, f"{ProxyKind.CUSTOM_FIELD} '{shortened(field.name)}'")
+        PolicyReference(name, origin(ProxyKind.CUSTOM_FIELD, field.name))
         for field in asset.custom_fields
         for name in _field_policies(field, lexicon)
     }
@@ -36,9 +36,7 @@ def policy_references(asset: Asset, rules: TrustRules) -> tuple[PolicyReference,
     for kind, shown, text in labels:
         words = words_of(text)
         if not lexicon.grammar.negations.intersection(words):
-            found |= {
-                PolicyReference(name, f"{kind} '{shortened(shown)}'") for name in lexicon.policy.regulations_in(words)
-            }
+            found |= {PolicyReference(name, origin(kind, shown)) for name in lexicon.policy.regulations_in(words)}
     return tuple(sorted(found, key=lambda reference: (reference.name, reference.origin)))
 
 

@@ -56,7 +56,12 @@ class Proxy:
 
     @property
     def origin(self) -> str:
-        return f"{self.kind} '{shortened(self.name)}'"
+        return origin(self.kind, self.name)
+
+
+def origin(kind: ProxyKind, name: str) -> str:
+    """How a signal names where it came from: "custom field 'Golden Source?'"."""
+    return f"{kind} '{shortened(name)}'"
 
 
 def shortened(text: str) -> str:
