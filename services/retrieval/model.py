@@ -53,7 +53,7 @@ class SearchRequest(BaseModel):
     candidate_limit: int = Field(default=30, ge=1, le=CANDIDATE_LIMIT_MAX, strict=True)
     object_types: tuple[ObjectType, ...] = ()
     filters: Filters = Filters()
-    explain: bool = False
+    explain: bool = Field(default=False, description="needs the permission explain")
     min_relevance: float | None = Field(default=None, ge=0, le=1, description="null: the configured value")
     group_siblings: bool | None = Field(default=None, description="null: on in analysis, off in discovery")
 

@@ -31,7 +31,7 @@ def search_routes(service: Search, metrics: ApiMetrics) -> tuple[Route, ...]:
             method="POST",
             path="/v1/search",
             name="search",
-            summary="Ranked assets that answer the query, or a refusal that asks back. `explain` needs its permission.",
+            summary="Ranked assets that answer the query, or a refusal that asks back.",
             tag="retrieval",
             answer=Answer("The ranked results, best first, or a refusal.", SearchAnswer),
             view=search,

@@ -23,7 +23,7 @@ class StatusAnswer(BaseModel):
 
     request_id: str
     ready: bool
-    index_version: int
+    index_version: int | None
     engine: str
     data_age_seconds: float | None
     access_age_seconds: float | None
@@ -55,7 +55,7 @@ def status_routes(service: Status, readiness: ReadinessProbe) -> tuple[Route, ..
             method="GET",
             path="/v1/status",
             name="status",
-            summary="How fresh the index is; with the permission `operate` also its model, sources and last runs.",
+            summary="How fresh the index is; for operators also its model, sources and last runs.",
             tag="operations",
             answer=Answer("Freshness, and what the key's permissions add.", StatusAnswer),
             view=status,
