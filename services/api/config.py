@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ApiConfig:
-    """`body_bytes_limit`: a larger request body is refused unread (413). It leaves room for a query at its own limit
+    """What the API allows itself and its callers."""
 
-    of 16 KiB with every character escaped. `retry_after_seconds`: what a 503 tells its caller to wait.
-    """
-
+    # A larger body is refused unread (413). A query at its own limit of 16 KiB fits, however its characters are escaped
+    # (three bytes of UTF-8 become six of JSON).
     body_bytes_limit: int = 64 * 1024
+    # What a 503 tells its caller to wait.
     retry_after_seconds: int = 2
