@@ -185,16 +185,21 @@ class EmbeddedServer:
             _let_traverse(binary)
             _let_traverse(self.data_folder)
         environment = {key: value for key, value in os.environ.items() if not key.startswith("PG")}
-        finished = subprocess.run(
-            [str(binary), *arguments],
-            capture_output=True,
-            text=True,
-            env=environment,
-            cwd="/",  # the caller's folder may be closed to the server's account
-            user=None if account is None else account.pw_uid,
-            group=None if account is None else account.pw_gid,
-            extra_groups=None if account is None else [],
-        )
+        try:
+            finished = subprocess.run(
+                [str(binary), *arguments],
+                capture_output=True,
+                text=True,
+                env=environment,
+                cwd="/",  # the caller's folder may be closed to the server's account
+                user=None if account is None else account.pw_uid,
+                group=None if account is None else account.pw_gid,
+                extra_groups=None if account is None else [],
+            )
+        except OSError as error:
+            raise SettingsError(
+                f"{binary} cannot be run; make its package readable and executable, or set VOUCH_DATABASE_URL: {error}"
+            ) from error
         if finished.returncode != 0:
             log = self.data_folder / "server.log"
             tail = log.read_text(errors="replace").splitlines()[-5:] if log.exists() else []

@@ -14,6 +14,7 @@ import psutil
 import psycopg
 import pytest
 
+from services import embedded
 from services.embedded import EmbeddedServer
 from services.errors import SettingsError, StoreUnavailable
 
@@ -187,6 +188,13 @@ def test_a_home_that_is_a_file_names_the_setting(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(SettingsError, match="VOUCH_HOME"):
         EmbeddedServer(tmp_path / "file").start()
+
+
+def test_binaries_that_cannot_be_run_name_the_fix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "initdb").touch(mode=0o600)
+    monkeypatch.setattr(embedded, "_binaries", lambda: tmp_path)
+    with pytest.raises(SettingsError, match="VOUCH_DATABASE_URL"):
+        EmbeddedServer(tmp_path / "home").start()
 
 
 def test_a_stopped_server_cannot_be_given_databases(tmp_path: Path) -> None:
