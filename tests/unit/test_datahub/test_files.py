@@ -152,8 +152,10 @@ class TestProposals:
 
         (table,) = records(write(tmp_path / "a.json", [tag("Gold"), using, deletion]))
         assert table.tags == ()
-        again = records(write(tmp_path / "a.json", [tag("Gold"), using, deletion, tag("Gold again")]))
+        owned = mcp(TAG, "ownership", {"owners": [{"owner": "urn:li:corpuser:finance-stewards"}]})
+        again = records(write(tmp_path / "a.json", [tag("Gold"), owned, using, deletion, tag("Gold again")]))
         assert [record.name for record in again] == ["Gold again", "orders"]
+        assert again[0].governance_roles == ()
         assert again[1].tags == (("Gold again",),)
 
     @pytest.mark.parametrize(
