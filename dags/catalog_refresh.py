@@ -6,7 +6,7 @@ when it runs: this file is parsed every few seconds.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,8 +146,8 @@ def release() -> None:
 
 
 @dag(
+    # Without a start date, switching the DAG on starts nothing by itself: the first run is the next four o'clock.
     schedule=DAILY_AT_FOUR,
-    start_date=datetime(2026, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
     default_args=DEFAULTS,
