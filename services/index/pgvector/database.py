@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 
 import psycopg
 from pgvector.psycopg import register_vector
@@ -24,10 +25,9 @@ class PgDatabase:
     Raises StoreUnavailable for what may pass (server down, timeout, deadlock), SchemaError where a table is missing.
     """
 
-    def __init__(self, uri: str, *, pool_size: int = 4, statement_timeout_ms: int | None = None) -> None:
-        options = "-c search_path=vouch,public"
-        if statement_timeout_ms is not None:
-            options += f" -c statement_timeout={int(statement_timeout_ms)}"
+    def __init__(self, uri: str, *, pool_size: int = 4, session: Mapping[str, str] = MappingProxyType({})) -> None:
+        settings = {"search_path": "vouch,public", **session}
+        options = " ".join(f"-c {name}={value}" for name, value in settings.items())
         self._pool: ConnectionPool[Connection[Row]] = ConnectionPool(
             uri,
             min_size=1,

@@ -33,14 +33,18 @@ PUBLISH_STEPS = (
 )
 
 
+def version_names(version: int) -> dict[str, sql.Identifier]:
+    """The table names of one index version; they are made from an integer alone."""
+    return {
+        "embedding": sql.Identifier(f"embedding_{int(version)}"),
+        "chunk": sql.Identifier(f"chunk_{int(version)}"),
+        "ann_index": sql.Identifier(_ann_index(version)),
+    }
+
+
 def version_query(text: str, version: int, dimension: int = 0) -> sql.Composed:
-    """A statement with the table names of one index version filled in; they are made from integers alone."""
-    return sql.SQL(text).format(
-        embedding=sql.Identifier(f"embedding_{int(version)}"),
-        chunk=sql.Identifier(f"chunk_{int(version)}"),
-        ann_index=sql.Identifier(_ann_index(version)),
-        dimension=sql.Literal(int(dimension)),
-    )
+    """A statement with the names (and, where it asks, the dimension) of one index version filled in."""
+    return sql.SQL(text).format(dimension=sql.Literal(int(dimension)), **version_names(version))
 
 
 class PgEmbeddingStore:

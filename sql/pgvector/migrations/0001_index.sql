@@ -144,10 +144,10 @@ CREATE TABLE asset_score (
     certification        text NOT NULL,
     certification_expires_at timestamptz,
     critical             boolean,
-    data_quality_percent real,
-    curation_score       real NOT NULL,
+    data_quality_percent double precision,
+    curation_score       double precision NOT NULL,
     curation             jsonb NOT NULL,
-    threshold            real NOT NULL,
+    threshold            double precision NOT NULL,
     eligible             boolean NOT NULL,
     eligibility_reasons  text[] NOT NULL
 );

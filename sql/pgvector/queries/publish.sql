@@ -58,7 +58,7 @@ INSERT INTO asset_score AS published (asset_key, signals, certification, certifi
 SELECT d.asset_key, c.signals, c.certification, c.certification_expires_at, c.critical, c.data_quality_percent,
        c.curation_score, c.curation, c.threshold, c.eligible, c.eligibility_reasons
 FROM draft d, jsonb_to_record(d.composed) AS c (signals jsonb, certification text, certification_expires_at timestamptz, critical boolean,
-    data_quality_percent real, curation_score real, curation jsonb, threshold real, eligible boolean,
+    data_quality_percent float8, curation_score float8, curation jsonb, threshold float8, eligible boolean,
     eligibility_reasons text[])
 WHERE d.asset_key = ANY(%(keys)s)
 ON CONFLICT (asset_key) DO UPDATE

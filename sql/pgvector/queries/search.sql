@@ -32,8 +32,8 @@ AND (%(certifications)s::text[] IS NULL OR CASE WHEN s.certification = 'certifie
 AND (%(classifications)s::smallint[] IS NULL
      OR (SELECT acl.classification FROM acl WHERE acl.acl_id = a.acl_id) = ANY(%(classifications)s))
 AND (%(critical)s::boolean IS NULL OR coalesce(s.critical, false) = %(critical)s)
-AND (%(min_curation_score)s::real IS NULL OR s.curation_score >= %(min_curation_score)s)
-AND (%(min_data_quality)s::real IS NULL OR s.data_quality_percent >= %(min_data_quality)s);
+AND (%(min_curation_score)s::float8 IS NULL OR s.curation_score >= %(min_curation_score)s)
+AND (%(min_data_quality)s::float8 IS NULL OR s.data_quality_percent >= %(min_data_quality)s);
 
 -- name: visible_vectors
 -- How many vectors the caller may be answered from, counted no further than asked.

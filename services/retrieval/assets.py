@@ -1,0 +1,119 @@
+"""One asset as the caller may see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from services.access.principal import Permission, Principal
+from services.access.rule import Level
+from services.catalog.model import Asset
+from services.context.labels import reference_ids
+from services.context.sensitivity import shows_values
+from services.errors import AssetNotFound
+from services.retrieval.asset_view import AssetView, ChunkView, CurationPart
+from services.retrieval.search import governance_parts
+from services.retrieval.store import AssetStore, SearchStore, StoredAsset
+from services.retrieval.visibility import Visibility
+from services.trust.governance import governance_score
+from services.trust.rules import TrustRules
+from services.trust.signals import Signals
+
+
+class AssetService:
+    """Looks single assets up. A hidden asset and a missing one are answered alike."""
+
+    def __init__(
+        self,
+        search_store: SearchStore,
+        asset_store: AssetStore,
+        visibility: Visibility,
+        rules: TrustRules,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._search_store = search_store
+        self._asset_store = asset_store
+        self._visibility = visibility
+        self._rules = rules
+        self._now = now
+
+    def get(self, asset_id: str, principal: Principal) -> AssetView:
+        """Everything about the asset that the caller may see. Raises AssetNotFound."""
+        acl_ids = self._visibility.acl_ids(principal)
+        corpus = self._search_store.corpus()
+        stored = self._asset_store.asset(asset_id, corpus.version, acl_ids)
+        if stored is None:
+            raise AssetNotFound(f"there is no asset {asset_id!r} that you may see")
+        asset = Asset.model_validate(stored.payload)
+        hidden = self._asset_store.hidden(reference_ids(asset) + asset.siblings, acl_ids)
+        governance = governance_score(Signals.from_json(stored.signals), self._rules, now=self._now())
+        return AssetView(
+            index_version=corpus.version or 0,
+            data_age_seconds=corpus.data_age_seconds,
+            attributes=self._attributes(asset, stored, hidden, principal),
+            narrative=stored.narrative,
+            chunks=tuple(
+                ChunkView(number=number, section=section, text=text) for number, section, text in stored.chunks
+            ),
+            governance_score=governance.governance_score,
+            governance=governance_parts(governance),
+            curation_score=stored.curation_score,
+            curation=tuple(_curation_part(item) for item in stored.curation),
+            eligible=stored.eligible,
+            eligibility_reasons=stored.eligibility_reasons,
+        )
+
+    def _attributes(
+        self, asset: Asset, stored: StoredAsset, hidden: frozenset[str], principal: Principal
+    ) -> dict[str, Any]:
+        payload = dict(without_references(asset.payload(), hidden))
+        level = Level(stored.classification)
+        secret = {
+            column.name
+            for column in asset.columns
+            if not shows_values(column, asset, level, self._rules.sensitive_names)
+        }
+        if secret:
+            payload["columns"] = [_without_values(column, secret) for column in payload.get("columns", [])]
+            rows = payload.get("sample_rows", [])
+            payload["sample_rows"] = [{key: row[key] for key in row if key not in secret} for row in rows]
+        if Permission.OPERATE not in principal.permissions and "access" in payload:
+            shown = ("classification", "workspaces")
+            payload["access"] = {key: payload["access"][key] for key in shown if key in payload["access"]}
+        return payload
+
+
+VALUE_FIELDS = ("top_values", "min", "max")
+
+
+def _without_values(column: Mapping[str, Any], secret: Iterable[str]) -> dict[str, Any]:
+    if column["name"] not in secret:
+        return dict(column)
+    return {key: value for key, value in column.items() if key not in VALUE_FIELDS}
+
+
+def without_references(value: Any, hidden: frozenset[str]) -> Any:
+    """The value without what refers to a hidden asset: a list entry or field that is its id, a record that has it.
+
+    Records that carry an id of another asset name it as `id` (terms) or `target` (relationships).
+    """
+    if isinstance(value, dict):
+        return {key: without_references(item, hidden) for key, item in value.items() if not _is_hidden(item, hidden)}
+    if isinstance(value, list):
+        return [without_references(item, hidden) for item in value if not _names_hidden(item, hidden)]
+    return value
+
+
+def _is_hidden(value: Any, hidden: frozenset[str]) -> bool:
+    return isinstance(value, str) and value in hidden
+
+
+def _names_hidden(value: Any, hidden: frozenset[str]) -> bool:
+    if isinstance(value, dict):
+        return _is_hidden(value.get("id"), hidden) or _is_hidden(value.get("target"), hidden)
+    return _is_hidden(value, hidden)
+
+
+def _curation_part(item: Mapping[str, Any]) -> CurationPart:
+    return CurationPart(item=item["item"], weight=item["weight"], achieved=item["achieved"], points=item["points"])

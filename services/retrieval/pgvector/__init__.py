@@ -1,0 +1,1 @@
+"""Retrieval's reads in PostgreSQL with pgvector."""

@@ -1,0 +1,212 @@
+"""Two-stage retrieval: relevance under the caller's access first, governance second, every number kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from services.access.principal import Principal
+from services.catalog.model import ObjectType
+from services.errors import InvalidRequest, ModelError, SchemaError
+from services.index.embedder import Embedder
+from services.retrieval.grouping import group_siblings
+from services.retrieval.keyword import keyword_query, query_words
+from services.retrieval.model import (
+    QUERY_BYTES_LIMIT,
+    Explanation,
+    GovernancePart,
+    Matched,
+    Mode,
+    Refusal,
+    Result,
+    SearchAnswer,
+    SearchRequest,
+    Siblings,
+)
+from services.retrieval.ranking import Ranked, rank_candidates
+from services.retrieval.store import Corpus, Details, Question, Scope, SearchStore
+from services.retrieval.visibility import Visibility
+from services.trust.governance import GovernanceScore, governance_score
+from services.trust.rules import TrustRules
+from services.trust.signals import Signals
+
+log = structlog.get_logger()
+
+EXACT_NAME = "exact name"
+# What each side proposes beyond the candidates that are kept: both signals decide, so each must see the other's.
+POOL_FACTOR = 4
+POOL_LEAST = 100
+
+INSUFFICIENT_CONTEXT = Refusal(
+    code="insufficient_context",
+    ask="Nothing in the catalog that you may see answers this. Which business term, table or report do you mean?",
+)
+
+
+@dataclass(frozen=True)
+class SearchSettings:
+    """See the settings of the same names."""
+
+    min_relevance: float
+    pin_exact_names: bool
+
+
+class SearchService:
+    """Answers questions from the active index version."""
+
+    def __init__(
+        self,
+        store: SearchStore,
+        visibility: Visibility,
+        embedder: Embedder,
+        rules: TrustRules,
+        settings: SearchSettings,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store = store
+        self._visibility = visibility
+        self._embedder = embedder
+        self._rules = rules
+        self._settings = settings
+        self._now = now
+
+    def search(self, request: SearchRequest, principal: Principal, request_id: str) -> SearchAnswer:
+        """The ranked answer. Raises InvalidRequest for an impossible query, ModelError for an index of another model,
+        SchemaError before the first refresh, StoreUnavailable when the index cannot be reached."""
+        started = time.perf_counter()
+        _check_query(request)
+        corpus = self._store.corpus()
+        version = self._usable_version(corpus)
+        now = self._now()
+        scope = Scope(
+            acl_ids=self._visibility.acl_ids(principal),
+            eligible_only=request.mode is Mode.ANALYSIS,
+            object_types=tuple(map(str, request.object_types)),
+            filters=request.filters,
+            now=now,
+        )
+        ranked = self._rank(request, corpus, version, scope)
+        refusal = self._refusal(request, ranked)
+        results = () if refusal else self._results(request, version, scope, ranked)
+        took_ms = (time.perf_counter() - started) * 1000
+        log.info("searched", request_id=request_id, mode=request.mode, results=len(results), took_ms=round(took_ms, 1))
+        log.debug("query text", request_id=request_id, query=request.query)
+        return SearchAnswer(
+            request_id=request_id,
+            index_version=version,
+            data_age_seconds=corpus.data_age_seconds,
+            mode=request.mode,
+            results=results,
+            took_ms=round(took_ms, 3),
+            refusal=refusal,
+        )
+
+    def warm_up(self) -> None:
+        """Load the model, so that the first question does not wait for it."""
+        self._embedder.embed_query("warm up")
+
+    def _usable_version(self, corpus: Corpus) -> int:
+        if corpus.version is None or corpus.model is None:
+            raise SchemaError("there is no index yet; run: vouch refresh")
+        if corpus.model != self._embedder.identity:
+            raise ModelError(
+                f"index version {corpus.version} was built with model {corpus.model.model_id!r}, this process has"
+                f" {self._embedder.identity.model_id!r}; set VOUCH_MODEL to the former, or refresh with the latter"
+            )
+        return corpus.version
+
+    def _rank(self, request: SearchRequest, corpus: Corpus, version: int, scope: Scope) -> list[Ranked]:
+        candidate_limit = max(request.candidate_limit, request.limit)
+        if not request.query:
+            candidates = self._store.browse(scope, request.limit)
+            ranked = rank_candidates(candidates, 0.0, len(candidates), self._govern(scope.now), pin_named=False)
+            names = {item.asset_key: place for place, item in enumerate(candidates)}
+            return sorted(ranked, key=lambda item: names[item.candidate.asset_key])
+        keywords = keyword_query(request.query, self._store.frequencies(query_words(request.query)), corpus.assets)
+        question = Question(
+            vector=self._embedder.embed_query(request.query),
+            keywords=keywords,
+            mean_length=corpus.mean_length,
+            pool_size=max(POOL_LEAST, POOL_FACTOR * candidate_limit),
+        )
+        candidates = self._store.candidates(version, question, scope)
+        ranked = rank_candidates(
+            candidates,
+            keywords.total_idf,
+            candidate_limit,
+            self._govern(scope.now),
+            pin_named=self._settings.pin_exact_names,
+        )
+        grouped = request.mode is Mode.ANALYSIS if request.group_siblings is None else request.group_siblings
+        return group_siblings(ranked) if grouped else ranked
+
+    def _govern(self, now: datetime) -> Callable[[Signals], GovernanceScore]:
+        return lambda signals: governance_score(signals, self._rules, now=now)
+
+    def _refusal(self, request: SearchRequest, ranked: Sequence[Ranked]) -> Refusal | None:
+        if request.mode is not Mode.ANALYSIS:
+            return None
+        least = self._settings.min_relevance if request.min_relevance is None else request.min_relevance
+        reached = any(item.relevance_score >= least for item in ranked)
+        return None if reached else INSUFFICIENT_CONTEXT
+
+    def _results(
+        self, request: SearchRequest, version: int, scope: Scope, ranked: Sequence[Ranked]
+    ) -> tuple[Result, ...]:
+        shown = ranked[: request.limit]
+        details = self._store.details(version, [item.candidate for item in shown], scope.acl_ids)
+        confirmed = [item for item in shown if item.candidate.asset_key in details]
+        return tuple(
+            self._result(place, item, details[item.candidate.asset_key], explain=request.explain)
+            for place, item in enumerate(confirmed, start=1)
+        )
+
+    def _result(self, rank: int, item: Ranked, details: Details, *, explain: bool) -> Result:
+        pinned = item.candidate.named and self._settings.pin_exact_names
+        return Result(
+            rank=rank,
+            id=item.id,
+            object_type=ObjectType(details.object_type),
+            name=details.name,
+            title=details.title,
+            location=details.location,
+            url=details.url,
+            final_score=item.final_score,
+            matched=Matched(section=details.matched[0], text=details.matched[1]) if details.matched else None,
+            warnings=item.governance.warnings,
+            pinned=EXACT_NAME if pinned else None,
+            siblings=Siblings(count=len(item.siblings), ids=item.siblings) if item.siblings else None,
+            explain=_explanation(item, details) if explain else None,
+        )
+
+
+def governance_parts(score: GovernanceScore) -> tuple[GovernancePart, ...]:
+    """The components of a governance score as they are shown."""
+    return tuple(GovernancePart(**vars(component)) for component in score.components)
+
+
+def _explanation(item: Ranked, details: Details) -> Explanation:
+    return Explanation(
+        vector_similarity=item.vector_similarity,
+        vector_rank=item.vector_rank,
+        keyword_score=item.keyword_score,
+        keyword_rank=item.keyword_rank,
+        relevance_score=item.relevance_score,
+        governance_score=item.governance.governance_score,
+        governance=governance_parts(item.governance),
+        curation_score=item.candidate.curation_score,
+        eligible=item.candidate.eligible,
+        eligibility_reasons=details.eligibility_reasons,
+    )
+
+
+def _check_query(request: SearchRequest) -> None:
+    size = len(request.query.encode("utf-8", errors="surrogatepass"))
+    if size > QUERY_BYTES_LIMIT:
+        raise InvalidRequest(f"query: has {size} bytes, at most {QUERY_BYTES_LIMIT} are taken; ask in fewer words")
+    if not request.query and request.mode is Mode.ANALYSIS:
+        raise InvalidRequest("query: is empty; ask something, or browse with mode 'discovery'")

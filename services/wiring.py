@@ -1,0 +1,210 @@
+"""The one place that names concrete classes: settings in, services out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from services.access import keys
+from services.access.principal import Principal
+from services.access.rule import Level, parse_level
+from services.api.services import QueryServices
+from services.catalog.model import ObjectType
+from services.catalog.sources.base import Source
+from services.catalog.sources.connections import postgres_dsn
+from services.catalog.sources.datahub import DataHubFileSource
+from services.catalog.sources.jsonl import JsonLinesSource
+from services.catalog.sources.postgres import PostgresSource
+from services.embedded import EmbeddedServer
+from services.errors import SettingsError
+from services.index.compose import Composer, ComposeSettings
+from services.index.embedder import SentenceTransformerEmbedder
+from services.index.model_folder import find_model
+from services.index.pgvector.database import PgDatabase
+from services.index.pgvector.keys import PgKeyStore
+from services.index.pgvector.migrations import migrate
+from services.index.pgvector.runs import PgRunStore, PgSourceStore
+from services.index.pgvector.stores import PgIndexStores
+from services.index.refresh import ConfiguredSource, Progress, RefreshLimits, RefreshSteps
+from services.index.store import SourceEntry
+from services.retrieval.assets import AssetService
+from services.retrieval.pgvector.assets import PgAssetStore
+from services.retrieval.pgvector.search import SESSION, PgSearchStore
+from services.retrieval.search import SearchService, SearchSettings
+from services.retrieval.status_service import ReadinessService, StatusService
+from services.retrieval.visibility import Visibility
+from services.settings import Settings, SourceSettings, connection_from_environment, load_sources
+from services.trust.gate import GateThresholds
+from services.trust.rules import TrustRules, load_rules
+
+INDEX_DATABASE = "vouch"
+
+
+def now() -> datetime:
+    """The clock of everything that is wired here."""
+    return datetime.now(UTC)
+
+
+def embedded_server(settings: Settings) -> EmbeddedServer:
+    return EmbeddedServer(settings.home)
+
+
+def database_uri(settings: Settings) -> str:
+    """Where the index lives. Without a configured database the embedded server is started and kept up to date."""
+    if settings.database_url is not None:
+        return settings.database_url.get_secret_value()
+    server = embedded_server(settings)
+    server.start()
+    server.ensure_database(INDEX_DATABASE)
+    uri = server.uri(INDEX_DATABASE)
+    migrate(uri)
+    return uri
+
+
+def embedder(settings: Settings) -> SentenceTransformerEmbedder:
+    folder = find_model(settings.model)
+    return SentenceTransformerEmbedder(folder, batch_rows=settings.embed_batch_rows, threads=settings.embed_threads)
+
+
+def trust_rules(settings: Settings) -> TrustRules:
+    return load_rules(settings.trust_rules)
+
+
+def thresholds(settings: Settings) -> GateThresholds:
+    """The gate's thresholds. Raises SettingsError for an object type that there is not."""
+    unknown = sorted(set(settings.gate_threshold_by_type) - set(ObjectType))
+    if unknown:
+        known = ", ".join(ObjectType)
+        raise SettingsError(f"VOUCH_GATE_THRESHOLD_BY_TYPE: no object type is named {unknown[0]!r}; known are: {known}")
+    return GateThresholds(settings.gate_threshold, settings.gate_threshold_by_type, settings.gate_threshold_by_source)
+
+
+@contextmanager
+def index_database(settings: Settings) -> Iterator[PgDatabase]:
+    database = PgDatabase(database_uri(settings), pool_size=settings.pool_size)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def open_source(source: SourceSettings) -> Source:
+    """The source that an entry of the sources file describes."""
+    if source.kind == "postgres":
+        return PostgresSource(
+            name=source.name,
+            dsn=_dsn(source),
+            schemas=source.schemas,
+            overlay=source.overlay,
+            top_values=source.top_values,
+            classification=source.classification,
+        )
+    if source.path is None:  # the settings refuse this; the type does not know
+        raise SettingsError(f"source {source.name!r} needs a path")
+    if source.kind == "datahub":
+        return DataHubFileSource(name=source.name, path=source.path, overlay=source.overlay)
+    return JsonLinesSource(name=source.name, path=source.path, overlay=source.overlay)
+
+
+def _dsn(source: SourceSettings) -> str:
+    if source.dsn is not None:
+        return source.dsn.get_secret_value()
+    connection = source.connection or ""
+    return postgres_dsn(connection_from_environment(connection), connection)
+
+
+def source_settings(settings: Settings, database: PgDatabase) -> tuple[SourceSettings, ...]:
+    """The sources file's entries, then those that the command line registered."""
+    path = settings.sources_path
+    listed = load_sources(path) if path is not None else ()
+    names = {source.name for source in listed}
+    registered = [row for row in PgSourceStore(database).sources() if row["registered"] and row["name"] not in names]
+    return (*listed, *(SourceSettings(name=row["name"], kind=row["kind"], path=row["path"]) for row in registered))
+
+
+def _configured(source: SourceSettings, registered: bool) -> ConfiguredSource:
+    path = None if source.path is None else str(source.path)
+    entry = SourceEntry(source.name, source.kind, source.overlay, path, registered)
+    return ConfiguredSource(entry, lambda: open_source(source))
+
+
+@contextmanager
+def open_refresh(settings: Settings, progress: Progress | None = None) -> Iterator[RefreshSteps]:
+    """The steps of a refresh over all configured sources."""
+    model = embedder(settings)
+    composer = Composer(
+        trust_rules(settings),
+        model,
+        ComposeSettings(
+            default_classification=parse_level(settings.default_classification, Level.INTERNAL),
+            prefer_native_curation=settings.prefer_native_curation,
+            thresholds=thresholds(settings),
+        ),
+    )
+    limits = RefreshLimits(
+        quarantine_limit_percent=settings.quarantine_limit_percent,
+        quarantine_limit_count=settings.quarantine_limit_count,
+        lease_seconds=settings.lease_seconds,
+        embed_batch_texts=settings.embed_batch_texts,
+        exact_scan_rows=settings.exact_scan_rows,
+    )
+    with index_database(settings) as database:
+        path = settings.sources_path
+        in_file = {source.name for source in load_sources(path)} if path is not None else set()
+        sources = {
+            source.name: _configured(source, source.name not in in_file)
+            for source in source_settings(settings, database)
+        }
+        stores = PgIndexStores(database)
+        if progress is None:
+            yield RefreshSteps(stores, sources, composer, model, limits)
+        else:
+            yield RefreshSteps(stores, sources, composer, model, limits, progress)
+
+
+@dataclass(frozen=True)
+class KeyService:
+    """Authentication of the query API."""
+
+    store: PgKeyStore
+    now: Callable[[], datetime]
+
+    def authenticate(self, token: str) -> Principal | None:
+        return keys.authenticate(token, self.store, self.now())
+
+
+def query_services(settings: Settings) -> QueryServices:
+    """What the query API answers from, for as long as the process lives."""
+    return _query_services(settings, _query_database(settings))
+
+
+@contextmanager
+def open_query_services(settings: Settings) -> Iterator[QueryServices]:
+    """The same services for one command; the database is closed afterwards."""
+    database = _query_database(settings)
+    try:
+        yield _query_services(settings, database)
+    finally:
+        database.close()
+
+
+def _query_database(settings: Settings) -> PgDatabase:
+    session = {**SESSION, "statement_timeout": str(settings.statement_timeout_ms)}
+    return PgDatabase(database_uri(settings), pool_size=settings.pool_size, session=session)
+
+
+def _query_services(settings: Settings, database: PgDatabase) -> QueryServices:
+    model = embedder(settings)
+    rules = trust_rules(settings)
+    search_store = PgSearchStore(database, exact_scan_rows=settings.exact_scan_rows)
+    visibility = Visibility(search_store)
+    answers = SearchSettings(min_relevance=settings.min_relevance, pin_exact_names=settings.pin_exact_names)
+    return QueryServices(
+        search=SearchService(search_store, visibility, model, rules, answers, now),
+        assets=AssetService(search_store, PgAssetStore(database), visibility, rules, now),
+        status=StatusService(search_store, PgRunStore(database), PgSourceStore(database), settings.engine),
+        readiness=ReadinessService(search_store, model),
+        keys=KeyService(PgKeyStore(database), now),
+    )
