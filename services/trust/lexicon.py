@@ -57,6 +57,7 @@ class Lexicon:
     values: ValueWords
     signals: Mapping[SignalName, SignalLexicon]
     policy: PolicyLexicon
+    graded: frozenset[str]
     expiry_names: frozenset[Words]
     field_scales: Mapping[Words, float]
     name_scales: tuple[tuple[Words, float], ...]  # most words first
@@ -67,6 +68,10 @@ class Lexicon:
 
     def policy_hit(self, name: str) -> NameHit | None:
         return match_name(name, self.policy.patterns, self.grammar, self.policy.disqualifiers)
+
+    def is_graded(self, hit: NameHit) -> bool:
+        """True when the name asks for a grade or a count, so that a 1 is not a yes."""
+        return not self.graded.isdisjoint(hit.pattern.words + hit.rest)
 
     def scale(self, name: str, hit: NameHit) -> float | None:
         """The best number of a field: by the field's own rule, its pattern's, or what the name tells ("(1-5)")."""
@@ -111,6 +116,7 @@ def lexicon_of(rules: TrustRules) -> Lexicon:
                 for spelling in phrases(spellings)
             ),
         ),
+        graded=single_words(vocabulary.graded),
         expiry_names=phrases(table.certification.expiry_patterns),
         field_scales={name_words(name): scale for name, scale in rules.scales.items()},
         name_scales=_longest_first((words_of(text), scale) for text, scale in vocabulary.name_scales.items()),
@@ -131,6 +137,7 @@ def _grammar(vocabulary: VocabularyRules) -> NameGrammar:
         negations=single_words(vocabulary.negations),
         negations_before=single_words(vocabulary.negations_before),
         negating_prefixes=single_words(vocabulary.negating_prefixes),
+        affixes=single_words(vocabulary.affixes),
         markers=tuple(sorted(phrases(vocabulary.markers), key=lambda words: (-len(words), words))),
         neutral=single_words(vocabulary.neutral),
         disqualifiers=single_words(vocabulary.disqualifiers),

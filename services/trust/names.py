@@ -11,10 +11,9 @@ from functools import lru_cache
 Words = tuple[str, ...]
 
 NAME_LENGTH_LIMIT = 200  # characters; what is longer is a text, not a name
-_JOINED_LENGTH = 6  # letters; shorter run-together patterns would be chance hits
 
 # An acronym with a plural s ("CDEs") is one word, "DQScore" and "dqScore" are two, digits are words of their own.
-_WORD = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[^\W\d_]+")
+_WORD = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
 _APOSTROPHES = re.compile(r"['’ʼ`]")
 _SIGNS = str.maketrans({"%": " percent ", "#": " number "})
 
@@ -60,6 +59,7 @@ class NameGrammar:
     negations: frozenset[str]
     negations_before: frozenset[str]
     negating_prefixes: frozenset[str]
+    affixes: frozenset[str]
     markers: tuple[Words, ...]  # longest first
     neutral: frozenset[str]
     disqualifiers: frozenset[str]
@@ -107,7 +107,7 @@ def match_name(
     words = grammar.without_markers(name_words(name))
     unwanted = grammar.disqualifiers | disqualifiers
     for pattern in patterns:
-        found = _locate(words, pattern.words, grammar.negating_prefixes)
+        found = _locate(words, pattern.words, grammar)
         if found is None:
             continue
         before, after, negated = found
@@ -120,17 +120,24 @@ def match_name(
     return None
 
 
-def _locate(words: Words, phrase: Words, prefixes: frozenset[str]) -> tuple[Words, Words, bool] | None:
+def _locate(words: Words, phrase: Words, grammar: NameGrammar) -> tuple[Words, Words, bool] | None:
     """(words before, words after, negated by a prefix) of a phrase, also when it is run together as one word."""
     at = find_phrase(words, phrase)
     if at >= 0:
         return words[:at], words[at + len(phrase) :], False
     joined = "".join(phrase)
     for index, word in enumerate(words):
-        if word == joined and len(joined) >= _JOINED_LENGTH:
-            return words[:index], words[index + 1 :], False
-        if is_negated_compound(word, joined, prefixes):
-            return words[:index], words[index + 1 :], True
+        if joined not in word:
+            continue
+        around = words[:index], words[index + 1 :]
+        if (
+            word == joined
+            or word.removeprefix(joined) in grammar.affixes
+            or word.removesuffix(joined) in grammar.affixes
+        ):
+            return *around, False
+        if is_negated_compound(word, joined, grammar.negating_prefixes):
+            return *around, True
     return None
 
 

@@ -69,7 +69,9 @@ def _field_policies(field: CustomField, lexicon: Lexicon) -> Iterator[str]:
     negated_name = bool(lexicon.grammar.negations.intersection(name_words(field.name)))
     if answer.legibility is Legibility.BLANK or answer.said is False or negated_name:
         return
-    if is_blank(text, lexicon.values) or words[0] in lexicon.grammar.negations:
+    if is_blank(text, lexicon.values) or (lexicon.grammar.negations | lexicon.grammar.negations_before).issuperset(
+        words[:1]
+    ):
         return
     mentioned = lexicon.policy.regulations_in(words)
     if named or mentioned:

@@ -19,6 +19,7 @@ from services.trust.values import (
     Reading,
     blank,
     is_blank,
+    is_number,
     plain,
     read,
     read_yes_no,
@@ -26,6 +27,8 @@ from services.trust.values import (
 )
 
 _SHOWN_LENGTH = 80  # characters of a name or value in origins and notes
+_TELLING_WORD = 6  # letters of a word that says something by itself: "unique", "not-null" are rules, "ok" is none
+_RULE_WORDS = (("rule",), ("check",), ("expectation",), ("test",))
 _PAIR = re.compile(r"\s*([^:=]+?)\s*[:=]\s*([^:=]+?)\s*")
 
 
@@ -130,6 +133,8 @@ def _read_value(
         if hit.negated and share.legibility is Legibility.READ:
             return unreadable("a number under a negated name")
         return Reading(share.legibility, share.said, share.why)
+    if lexicon.is_graded(hit) and is_number(value):
+        return unreadable("a grade or a count, neither a yes nor a no")
     if signal is SignalName.CERTIFICATION:
         return _read_certification(value, part, hit.negated, lexicon)
     stated = {words: bool(said) for words, said in part.values.items()}
@@ -140,11 +145,8 @@ def _read_value(
 
 def _read_certification(value: RawValue, part: SignalLexicon, negated: bool, lexicon: Lexicon) -> Reading[Sayable]:
     """A status by its words, or a yes (certified) or no (none); under a negated name the two change places."""
-    words: Words = ()
-    if isinstance(value, str) and len(value) <= VALUE_LENGTH_LIMIT and "?" not in value:
-        words = words_of(plain(value))
-    status = part.values.get(words)
-    if not isinstance(status, CertificationStatus):
+    status = _status_of_words(value, part)
+    if status is None:
         stated = {text: True for text, said in part.values.items() if said is CertificationStatus.CERTIFIED}
         answer = read_yes_no(value, stated, lexicon.values)
         if answer.said is None:
@@ -159,6 +161,16 @@ def _read_certification(value: RawValue, part: SignalLexicon, negated: bool, lex
     return read(opposite[status]) if status in opposite else unreadable(f"{status} under a negated name")
 
 
+def _status_of_words(value: RawValue, part: SignalLexicon) -> CertificationStatus | None:
+    """The one status that all words of a value agree on ("Gold certified"); None when they do not, or ask."""
+    if not isinstance(value, str) or len(value) > VALUE_LENGTH_LIMIT or "?" in value:
+        return None
+    words = words_of(plain(value))
+    said = {part.values[words]} if words in part.values else {part.values.get((word,)) for word in words}
+    only = said.pop() if len(said) == 1 else None
+    return only if isinstance(only, CertificationStatus) else None
+
+
 def _read_rules_text(value: RawValue, lexicon: Lexicon, rules: TrustRules) -> tuple[Reading[Sayable], bool]:
     """(the reading, whether it is of a text without a result) of a field of quality rules."""
     if value is None:
@@ -168,25 +180,39 @@ def _read_rules_text(value: RawValue, lexicon: Lexicon, rules: TrustRules) -> tu
     text = plain(value)
     if (result := read_explicit_share(text)) is not None:  # "18 of 20": the rules' result after all
         return Reading(result.legibility, result.said, result.why), False
-    if is_blank(text, lexicon.values):
+    if is_blank(text, lexicon.values) or _says_there_are_none(text, lexicon):
         return blank(), False
-    short = read_yes_no(text, {}, lexicon.values)
-    if short.legibility is not Legibility.UNREADABLE or not any(len(word) > 2 for word in words_of(text)):
+    if not _states_rules(text, lexicon):
         return unreadable("neither rules nor their result"), False
     return read(rules.quality_rules_value), True
+
+
+def _says_there_are_none(text: str, lexicon: Lexicon) -> bool:
+    """True for "no rules yet", but not for "no nulls in order_id"."""
+    words = words_of(text[:VALUE_LENGTH_LIMIT])
+    return words[0] in lexicon.grammar.negations | lexicon.grammar.negations_before and words[1:2] in _RULE_WORDS
+
+
+def _states_rules(text: str, lexicon: Lexicon) -> bool:
+    """True for text with at least two words, or a long one, that is no yes or no and no mere link."""
+    if read_yes_no(text, {}, lexicon.values).legibility is not Legibility.UNREADABLE or "://" in text.split()[0]:
+        return False
+    letters = [len(word) for word in words_of(text) if word.isalpha()]
+    return len(letters) > 1 or max(letters, default=0) >= _TELLING_WORD
 
 
 def read_label(kind: ProxyKind, path: tuple[str, ...], rules: TrustRules) -> tuple[Proxy, ...]:
     """What a tag (its path, outermost first) or a term (its name) says.
 
     It speaks when its whole name, or the name of its last two steps together, is a label of the rules, when it is
-    such a label negated ("Non-CDE"), or when it is a name with a value ("CDE: yes", or yes below CDE).
+    such a label negated ("Non-CDE"), or when it is a name with a value ("CDE: yes", or yes below CDE). It does not
+    when it asks ("CDE?") or stands below a step such as "Proposed".
     """
-    if not path:
+    lexicon = lexicon_of(rules)
+    if not path or "?" in path[-1] or (len(path) > 1 and is_blank(path[-2], lexicon.values)):
         return ()
     leaf, shown = path[-1], " > ".join(path[-2:])
-    found = tuple(_whole_labels(kind, path, rules))
-    if found:
+    if found := tuple(_whole_labels(kind, path, rules)) or tuple(_negated_labels(kind, leaf, rules)):
         return found
     if pair := _PAIR.fullmatch(leaf):
         return tuple(_read_pair(kind, pair[1], pair[2], leaf, rules))
@@ -196,29 +222,33 @@ def read_label(kind: ProxyKind, path: tuple[str, ...], rules: TrustRules) -> tup
     return ()
 
 
-def _whole_labels(kind: ProxyKind, path: tuple[str, ...], rules: TrustRules) -> Iterator[Proxy]:
-    lexicon = lexicon_of(rules)
-    names = [words_of(path[-1]), words_of(" ".join(path[-2:]))]
-    for signal, part in lexicon.signals.items():
+def _labels(kind: ProxyKind, rules: TrustRules) -> Iterator[tuple[SignalName, Words, Sayable, float]]:
+    """(signal, words, what they say, confidence) of the labels that apply to this kind."""
+    for signal, part in lexicon_of(rules).signals.items():
         for words, label in part.labels.items():
-            if kind.value not in label.applies_to:
-                continue
-            confidence = _confidence(kind, label.confidence, rules)
-            if words in names:
-                yield _proxy(signal, kind, path[-1], read(label.says), confidence, rules)
-            elif _negated_label(names[0], words, lexicon) and (denied := _denied(label.says)) is not None:
-                yield _proxy(signal, kind, path[-1], read(denied), confidence, rules)
+            if kind.value in label.applies_to:
+                yield signal, words, label.says, _confidence(kind, label.confidence, rules)
 
 
-def _negated_label(name: Words, label: Words, lexicon: Lexicon) -> bool:
+def _whole_labels(kind: ProxyKind, path: tuple[str, ...], rules: TrustRules) -> Iterator[Proxy]:
+    names = (words_of(path[-1]), words_of(" ".join(path[-2:])))
+    for signal, words, said, confidence in _labels(kind, rules):
+        if words in names:
+            yield _proxy(signal, kind, path[-1], read(said), confidence, rules)
+
+
+def _negated_labels(kind: ProxyKind, name: str, rules: TrustRules) -> Iterator[Proxy]:
+    lexicon = lexicon_of(rules)
+    for signal, words, said, confidence in _labels(kind, rules):
+        denied = CertificationStatus.NONE if said is CertificationStatus.CERTIFIED else False
+        affirms = said is True or said is CertificationStatus.CERTIFIED
+        if affirms and _is_negated(words_of(name), words, lexicon):
+            yield _proxy(signal, kind, name, read(denied), confidence, rules)
+
+
+def _is_negated(name: Words, label: Words, lexicon: Lexicon) -> bool:
     grammar = lexicon.grammar
     core = tuple(word for word in name if word not in lexicon.values.fillers)
     if len(core) == 1:
         return is_negated_compound(core[0], "".join(label), grammar.negating_prefixes)
     return core[1:] == label and core[0] in grammar.negations | grammar.negations_before
-
-
-def _denied(said: Sayable) -> Sayable | None:
-    if said is True:
-        return False
-    return CertificationStatus.NONE if said is CertificationStatus.CERTIFIED else None

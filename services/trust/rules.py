@@ -8,9 +8,18 @@ from enum import StrEnum
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictStr, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StrictStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from services.catalog.model import CertificationStatus, ObjectType, canonical_json
 from services.errors import RulesError
@@ -129,13 +138,12 @@ class SignalTable(RulesPart):
             SignalName.AUTHORITATIVE: self.authoritative,
         }
 
-    @field_validator("authoritative")
-    @classmethod
-    def _weights_within_one(cls, last: StatementRules, info: Any) -> StatementRules:
-        total = last.weight + sum(part.weight for part in info.data.values())
+    @model_validator(mode="after")
+    def _weights_within_one(self) -> Self:
+        total = sum(part.weight for part in self.by_name.values())
         if total > 1 + 1e-9:
             raise ValueError(f"the four weights add up to {total:g}; they may not exceed 1")
-        return last
+        return self
 
 
 class ConfidenceRules(RulesPart):
@@ -162,6 +170,8 @@ class VocabularyRules(RulesPart):
     fillers: Texts
     markers: Texts
     neutral: Texts
+    affixes: Texts
+    graded: Texts
     disqualifiers: Texts
     name_scales: dict[StrictStr, Positive]
 

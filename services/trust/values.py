@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from services.text.clean import plain_text
 from services.trust.names import Words, is_negated_compound, words_of
 
 RawValue = bool | int | float | str | None
@@ -69,14 +70,25 @@ def unreadable(why: str) -> Reading[Said]:
 
 
 def plain(text: str) -> str:
-    """The text with full-width and composed characters made plain (％ -> %, ½ -> 1/2) and its ends trimmed."""
+    """The text without markup, full-width and composed characters made plain (％ -> %, ½ -> 1/2), ends trimmed."""
+    if "<" in text and ">" in text:
+        text = plain_text(text)
     return unicodedata.normalize("NFKC", text).replace("⁄", "/").replace("\ufe0f", "").strip()
+
+
+def is_number(value: RawValue) -> bool:
+    """True for a number, or a text that is nothing but one."""
+    if isinstance(value, str):
+        return _DECIMAL.fullmatch(plain(value)) is not None
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def says_something(text: str | None, vocabulary: ValueWords) -> bool:
     """True when a text is there and more than a placeholder ("TBD", "-", "N/A", "TBD - ask the steward")."""
     if text is None:
         return False
+    if "<" in text or "&" in text:  # an editor's empty paragraph is still empty
+        text = plain_text(text)
     if len(text) > _PLACEHOLDER_LENGTH:
         spoken = any(char.isalnum() for char in text)
     else:
