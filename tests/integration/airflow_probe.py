@@ -1,7 +1,7 @@
 """Run by test_dags.py as a process of its own: Airflow reconfigures logging and warnings of whoever imports it.
 
     python airflow_probe.py describe DAGS_FOLDER            what the DAG files define
-    python airflow_probe.py run DAGS_FOLDER DAG_ID CONF     run a DAG to its end, in this process
+    python airflow_probe.py run DAGS_FOLDER DAG_ID CONFS    run a DAG to its end, once for each conf of a JSON list
 
 The environment (AIRFLOW_HOME and the rest) is set by the caller. Prints one JSON document after the line "RESULT".
 """
@@ -67,27 +67,32 @@ def about(task: Any) -> dict[str, Any]:
     }
 
 
-def run(dags_folder: str, dag_id: str, conf: dict[str, Any]) -> dict[str, Any]:
+def run(dags_folder: str, dag_id: str, confs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One DAG run after another, each with its `conf`; a task that fails is not tried again."""
     from airflow.dag_processing.dagbag import DagBag
     from airflow.utils.db import initdb
 
     initdb()
-    finished = DagBag(dags_folder).dags[dag_id].test(run_conf=conf)
-    tasks = finished.get_task_instances()
-    return {
-        "state": str(finished.state),
-        "tasks": sorted((task.task_id, task.rendered_map_index or "", str(task.state)) for task in tasks),
-        "events": asset_events(),
-    }
+    # Parsed anew for each: `test` leaves the conf of one run in the params of the DAG.
+    return [outcome(DagBag(dags_folder).dags[dag_id].test(run_conf=conf)) for conf in confs]
 
 
-def asset_events() -> list[dict[str, Any]]:
+def outcome(run: Any) -> dict[str, Any]:
+    """The end of a DAG run: its state, the state of each task by its readable name, and the asset events it sent."""
     from airflow.models.asset import AssetEvent
     from airflow.utils.session import create_session
     from sqlalchemy import select
 
     with create_session() as session:
-        return [{"asset": event.asset.name, "extra": event.extra} for event in session.scalars(select(AssetEvent))]
+        events = session.scalars(select(AssetEvent).where(AssetEvent.source_run_id == run.run_id))
+        return {
+            "state": run.state.value,
+            "tasks": {
+                f"{task.task_id} [{task.rendered_map_index}]" if task.map_index >= 0 else task.task_id: str(task.state)
+                for task in run.get_task_instances(session=session)
+            },
+            "events": [{"asset": event.asset.name, "extra": event.extra} for event in events],
+        }
 
 
 if __name__ == "__main__":

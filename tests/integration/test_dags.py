@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from services.embedded import EmbeddedServer
+from services.index.pgvector.migrations import migrate
+
 ROOT = Path(__file__).resolve().parents[2]
 DAGS = ROOT / "dags"
 PROBE = Path(__file__).with_name("airflow_probe.py")
@@ -20,7 +23,7 @@ HEAVY = {"torch", "pandas", "sentence_transformers", "numpy", "flask", "psycopg"
 STEPS = ["begin", "extract", "compose", "plan", "embed", "publish", "verify"]
 
 
-def probe(home: Path, *arguments: str, **environment: str) -> dict[str, Any]:
+def probe(home: Path, *arguments: str, **environment: str) -> Any:
     """The answer of airflow_probe.py, run with an empty Airflow of its own in `home`."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "VOUCH_"))}
     configured = {
@@ -42,13 +45,13 @@ def probe(home: Path, *arguments: str, **environment: str) -> dict[str, Any]:
     )
     head, found, answer = finished.stdout.partition("\nRESULT\n")
     assert finished.returncode == 0 and found, f"{head[-4000:]}\n{finished.stderr[-4000:]}"
-    result: dict[str, Any] = json.loads(answer)
-    return result
+    return json.loads(answer)
 
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return probe(tmp_path_factory.mktemp("airflow"), "describe", str(DAGS))
+    described: dict[str, Any] = probe(tmp_path_factory.mktemp("airflow"), "describe", str(DAGS))
+    return described
 
 
 def test_every_file_defines_one_dag_of_its_name_and_imports(described: dict[str, Any]) -> None:
@@ -142,3 +145,79 @@ class TestCatalogRefresh:
 
     def test_the_page_for_operators_names_every_task(self, dag: dict[str, Any], tasks: dict[str, Any]) -> None:
         assert set(re.findall(r"^\| `(\w+)`", dag["doc_md"], flags=re.MULTILINE)) == set(tasks)
+
+
+SHOP = [
+    {"id": "shop:table:orders", "object_type": "table", "name": "orders", "descriptions": {"business": "Every order."}},
+    {"id": "shop:table:customers", "object_type": "table", "name": "customers", "title": "Customers"},
+    {"id": "shop:term:revenue", "object_type": "term", "name": "Revenue", "attributes": {"domain": "Finance"}},
+]
+SOURCES = """
+sources:
+  - {name: shop, kind: jsonl, path: shop.jsonl}
+  - {name: erp, kind: jsonl, path: nowhere.jsonl}
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(postgres_server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    home = tmp_path_factory.mktemp("airflow-run")
+    (home / "shop.jsonl").write_text("".join(json.dumps(asset) + "\n" for asset in SHOP))
+    (home / "sources.yaml").write_text(SOURCES)
+    postgres_server.ensure_database("airflow_run")
+    migrate(postgres_server.uri("airflow_run"))
+    shop = {"source": "shop"}
+    confs = [{**shop, "dry_run": True}, shop, shop, {"mode": "full"}, {"source": "crm"}]
+    runs: list[dict[str, Any]] = probe(
+        home,
+        *("run", str(DAGS), "catalog_refresh", json.dumps(confs)),
+        VOUCH_DATABASE_URL=postgres_server.uri("airflow_run"),
+        VOUCH_SOURCES_FILE=str(home / "sources.yaml"),
+        VOUCH_HOME=str(home),
+    )
+    return runs
+
+
+class TestOneRunAfterAnother:
+    """From a catalog to the published index, through Airflow itself."""
+
+    def test_a_dry_run_publishes_nothing_and_sends_no_event(self, runs: list[dict[str, Any]]) -> None:
+        assert runs[0]["state"] == "success"
+        assert runs[0]["tasks"]["verify"] == "skipped"
+        assert runs[0]["events"] == []
+
+    def test_the_first_refresh_embeds_and_publishes_everything(self, runs: list[dict[str, Any]]) -> None:
+        assert runs[1]["state"] == "success"
+        assert set(runs[1]["tasks"].values()) == {"success"}
+        (event,) = runs[1]["events"]
+        assert event["asset"] == "vouch_index"
+        counts = event["extra"]
+        assert (counts["status"], counts["seen"], counts["quarantined"]) == ("succeeded", 3, 0)
+        assert counts["embedded"] >= 3
+        assert counts["written"] > 0
+
+    def test_mapped_tasks_are_named_after_their_source_and_batch(self, runs: list[dict[str, Any]]) -> None:
+        embedded = runs[1]["events"][0]["extra"]["embedded"]
+        assert {name for name in runs[1]["tasks"] if "[" in name} == {
+            "extract [shop]",
+            f"embed [shop: batch 1, {embedded} texts]",
+        }
+
+    def test_the_second_refresh_writes_and_embeds_nothing(self, runs: list[dict[str, Any]]) -> None:
+        assert runs[2]["state"] == "success"
+        assert runs[2]["tasks"]["publish"] == "success"
+        counts = runs[2]["events"][0]["extra"]
+        assert (counts["written"], counts["embedded"], counts["unchanged"]) == (0, 0, 3)
+
+    def test_a_source_that_fails_leaves_the_run_red_and_the_others_published(self, runs: list[dict[str, Any]]) -> None:
+        assert runs[3]["state"] == "failed"
+        assert runs[3]["tasks"]["extract [erp]"] == "failed"
+        assert runs[3]["tasks"]["every_source_listed"] == "upstream_failed"
+        assert runs[3]["tasks"]["verify"] == "success"
+        assert runs[3]["events"][0]["extra"]["status"] == "incomplete"
+
+    def test_an_unknown_source_fails_at_once(self, runs: list[dict[str, Any]]) -> None:
+        assert runs[4]["state"] == "failed"
+        assert runs[4]["tasks"]["begin"] == "failed"
+        assert runs[4]["tasks"]["publish"] == "upstream_failed"
+        assert runs[4]["events"] == []
