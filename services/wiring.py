@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
 
 from services.access import keys
 from services.access.principal import Principal
@@ -40,6 +44,7 @@ from services.trust.gate import GateThresholds
 from services.trust.rules import TrustRules, load_rules
 
 INDEX_DATABASE = "vouch"
+UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")  # characters that no source name has
 
 
 def now() -> datetime:
@@ -90,6 +95,12 @@ def index_database(settings: Settings) -> Iterator[PgDatabase]:
         database.close()
 
 
+@contextmanager
+def index_stores(settings: Settings) -> Iterator[PgIndexStores]:
+    with index_database(settings) as database:
+        yield PgIndexStores(database)
+
+
 def open_source(source: SourceSettings) -> Source:
     """The source that an entry of the sources file describes."""
     if source.kind == "postgres":
@@ -122,6 +133,26 @@ def source_settings(settings: Settings, database: PgDatabase) -> tuple[SourceSet
     names = {source.name for source in listed}
     registered = [row for row in PgSourceStore(database).sources() if row["registered"] and row["name"] not in names]
     return (*listed, *(SourceSettings(name=row["name"], kind=row["kind"], path=row["path"]) for row in registered))
+
+
+def register_jsonl(settings: Settings, path: Path, name: str | None) -> str:
+    """Remember a file of JSON Lines as an owning source; its name, by default folder and file name.
+
+    Raises SettingsError when the name is taken by another file, or by an entry of the sources file.
+    """
+    path = path.absolute()
+    name = name or UNFIT.sub("-", f"{path.parent.name}-{path.stem}").strip("-.") or path.stem
+    try:
+        source = SourceSettings(name=name, kind="jsonl", path=path)
+    except ValidationError:
+        raise SettingsError(f"{name!r} is no name for a source; give --name with letters, digits, - _ .") from None
+    with index_database(settings) as database:
+        known = {item.name: item for item in source_settings(settings, database)}.get(name)
+        if known is not None and (known.kind, known.path) != ("jsonl", path):
+            raise SettingsError(f"source {name!r} is {known.kind} {known.path or ''}; give --name another one")
+        if known is None:
+            PgSourceStore(database).put_sources([_configured(source, registered=True).entry])
+    return name
 
 
 def _configured(source: SourceSettings, registered: bool) -> ConfiguredSource:

@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from services.access.principal import Permission
-from services.api.logs import configure_logging
+from services.logs import configure_logging
 from services.errors import InvalidRequest, ModelError, StoreUnavailable
 
 from .conftest import Api

@@ -26,7 +26,7 @@ from .conftest import Api, FakeSearch, FakeStatus
 PROGRAM = """
 import os, sys
 from conftest import Api
-from services.api.logs import configure_logging
+from services.logs import configure_logging
 from services.api.server import serve
 
 def load():

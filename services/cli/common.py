@@ -1,0 +1,116 @@
+"""What commands share: settings, the principal they look with, progress, output."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from services.access.principal import LOCAL_ADMINISTRATOR, Permission, Principal
+from services.access.rule import Level
+from services.logs import configure_logging
+from services.settings import Settings, load_settings
+
+LEVELS = click.Choice([level.label for level in Level], case_sensitive=False)
+PLAIN_SECONDS = 5.0  # between two plain progress lines of one stage
+
+console = Console()
+notes = Console(stderr=True)
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def settings_for_command() -> Settings:
+    """The settings; logs go to standard error, from warnings upwards unless VOUCH_LOG_LEVEL asks for more."""
+    settings = load_settings()
+    configure_logging(settings.log_level if "log_level" in settings.model_fields_set else "warning")
+    return settings
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def as_principal(command: Command) -> Command:
+    """Adds --as-user, --groups and --clearance: what somebody else would see."""
+    options = [
+        click.option("--as-user", metavar="USER", help="Look with the eyes of this user instead of an administrator."),
+        click.option("--groups", default="", metavar="A,B", help="The groups of --as-user."),
+        click.option("--clearance", type=LEVELS, default=Level.INTERNAL.label, help="The clearance of --as-user."),
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def principal_of(as_user: str | None, groups: str, clearance: str) -> Principal:
+    """The caller that the options describe; a local administrator without them."""
+    if as_user is None:
+        if groups:
+            raise click.UsageError("--groups needs --as-user")
+        return LOCAL_ADMINISTRATOR
+    return Principal(
+        user=as_user,
+        groups=split_list(groups),
+        clearance=Level[clearance.upper()],
+        permissions=frozenset({Permission.SEARCH, Permission.EXPLAIN}),
+    )
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """The parts of a comma-separated option."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*("" if cell is None else str(cell) for cell in row))
+    console.print(table)
+
+
+@contextmanager
+def shown_progress() -> Iterator[Callable[[str, str, int, int | None], None]]:
+    """Where a refresh tells how far it is: bars on a terminal, plain lines elsewhere; both on standard error."""
+    if not sys.stderr.isatty():
+        yield _PlainProgress()
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=notes, transient=True) as bars:
+        yield _BarProgress(bars)
+
+
+class _BarProgress:
+    def __init__(self, bars: Progress) -> None:
+        self._bars = bars
+        self._tasks: dict[tuple[str, str], TaskID] = {}
+
+    def __call__(self, stage: str, source: str, done: int, total: int | None) -> None:
+        key = (stage, source)
+        if key not in self._tasks:
+            self._tasks[key] = self._bars.add_task(f"{stage} {source}".strip(), total=total)
+        self._bars.update(self._tasks[key], completed=done, total=total)
+
+
+class _PlainProgress:
+    def __init__(self) -> None:
+        self._last: dict[tuple[str, str], float] = {}
+
+    def __call__(self, stage: str, source: str, done: int, total: int | None) -> None:
+        key, now = (stage, source), time.monotonic()
+        if now - self._last.get(key, 0.0) < PLAIN_SECONDS and done != total:
+            return
+        self._last[key] = now
+        of_total = f" of {total}" if total is not None else ""
+        click.echo(f"{stage} {source}: {done}{of_total}".replace(" :", ":"), err=True)
