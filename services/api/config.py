@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class ApiConfig:
     """What the API allows itself and its callers."""
 
-    # A larger body is refused unread (413). A query at its own limit of 16 KiB fits, however its characters are escaped
-    # (three bytes of UTF-8 become six of JSON).
+    # A larger body is refused unread (413). A query at its own limit of 16 KiB fits even with every character beyond
+    # ASCII escaped: that triples it at most.
     body_bytes_limit: int = 64 * 1024
     # What a 503 tells its caller to wait.
     retry_after_seconds: int = 2
