@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from http import HTTPStatus
 
 from werkzeug.datastructures import Headers
 
-from services.access.keys import KeyStore, authenticate
 from services.access.principal import Permission, Principal
 from services.api.problems import RequestRefused
 from services.api.services import Keys
 
 CHALLENGE = 'Bearer realm="vouch"'
-
-
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-@dataclass(frozen=True)
-class StoredKeys:
-    """`Keys` over a key store. Each call looks the key up once, so that a revocation holds at once."""
-
-    store: KeyStore
-    clock: Callable[[], datetime] = _utc_now
-
-    def authenticate(self, token: str) -> Principal | None:
-        return authenticate(token, self.store, self.clock())
 
 
 def authenticated(headers: Headers, keys: Keys) -> Principal:

@@ -33,7 +33,7 @@ class CurationPart(BaseModel):
 class AssetView(BaseModel):
     """Everything about one asset. Whoever builds it has already left out what the caller may not see:
 
-    sample rows and top values under the sensitivity rule, and references to assets hidden from the caller.
+    sample rows and top values under the sensitivity rule, references to hidden assets, and other callers' names.
     """
 
     model_config = ConfigDict(frozen=True)

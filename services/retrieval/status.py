@@ -44,7 +44,7 @@ class StatusReport(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    index_version: int | None = Field(description="the active one; null before the first refresh")
+    index_version: int = Field(description="the active one; 0 before the first refresh")
     engine: str
     model: str
     data_age_seconds: float | None = Field(description="since the last successful refresh; null before the first")

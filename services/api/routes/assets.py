@@ -15,8 +15,6 @@ from services.errors import AssetNotFound
 from services.retrieval.asset_view import AssetView, ChunkView, CurationPart
 from services.retrieval.model import GovernancePart
 
-ACCESS_LISTS = ("groups", "users", "denied_groups", "denied_users")
-
 
 class AssetAnswer(BaseModel):
     """One asset. What `explain` guards is left out when the key does not have that permission."""
@@ -44,16 +42,7 @@ def asset_answer(view: AssetView, caller: Principal, request_id: str) -> AssetAn
     """The view as far as the caller's permissions go."""
     explained = Permission.EXPLAIN in caller.permissions
     shown = {name: getattr(view, name) for name in AssetView.model_fields if explained or name in ALWAYS_SHOWN}
-    shown["attributes"] = _without_access_lists(view.attributes, caller)
     return AssetAnswer(request_id=request_id, **shown)
-
-
-def _without_access_lists(attributes: dict[str, Any], caller: Principal) -> dict[str, Any]:
-    """Who else may see an asset, and who is denied it, is for those who look after the catalog or the service."""
-    if "access" not in attributes or caller.permissions & {Permission.STEWARD, Permission.OPERATE}:
-        return attributes
-    access = {name: value for name, value in attributes["access"].items() if name not in ACCESS_LISTS}
-    return {**attributes, "access": access}
 
 
 def asset_routes(service: Assets) -> tuple[Route, ...]:

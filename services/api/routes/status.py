@@ -23,7 +23,7 @@ class StatusAnswer(BaseModel):
 
     request_id: str
     ready: bool
-    index_version: int | None
+    index_version: int
     engine: str
     data_age_seconds: float | None
     access_age_seconds: float | None

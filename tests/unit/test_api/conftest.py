@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from services.access.keys import KeyRecord, create_key
+from services.access.keys import KeyRecord, KeyStore, authenticate, create_key
 from services.access.principal import Permission, Principal
 from services.access.rule import Level
 from services.api.app import create_app
-from services.api.auth import StoredKeys
 from services.api.config import ApiConfig
 from services.api.services import QueryServices
 from services.errors import AssetNotFound
@@ -47,6 +46,17 @@ class FakeKeyStore:
             return False
         self.records[key_id] = KeyRecord(**{**vars(record), "revoked_at": now})
         return True
+
+
+@dataclass
+class FakeKeys:
+    """Authentication by a clock of the test's own."""
+
+    store: KeyStore
+    clock: Callable[[], datetime]
+
+    def authenticate(self, token: str) -> Principal | None:
+        return authenticate(token, self.store, self.clock())
 
 
 @dataclass
@@ -159,9 +169,9 @@ class Api:
     now: datetime = NOW
 
     def __post_init__(self) -> None:
-        keys = StoredKeys(self.store, clock=lambda: self.now)
-        services = QueryServices(self.search, self.assets, FakeStatus(), self.readiness, keys)
-        self.app = create_app(services, ApiConfig())
+        keys = FakeKeys(self.store, clock=lambda: self.now)
+        self.services = QueryServices(self.search, self.assets, FakeStatus(), self.readiness, keys)
+        self.app = create_app(self.services, ApiConfig())
         self.client: FlaskClient = self.app.test_client()
 
     def token(self, *permissions: Permission, user: str = "sales-ops-lead", days: int = 30) -> str:

@@ -75,19 +75,6 @@ def test_what_may_not_be_seen_and_what_never_was_answer_alike(api: Api, asset_id
     assert asset_id not in response.text
 
 
-@pytest.mark.parametrize(
-    ("permission", "shown"),
-    [(Permission.EXPLAIN, False), (Permission.STEWARD, True), (Permission.OPERATE, True)],
-)
-def test_who_else_may_see_an_asset_is_for_stewards_and_operators(api: Api, permission: Permission, shown: bool) -> None:
-    access = {"classification": "Internal", "groups": ["hr"], "denied_users": ["intern-7"], "workspaces": ["people"]}
-    api.assets.views["a"] = asset_view(id="a", access=access)
-    response = api.client.get("/v1/assets/a", headers=api.headers(Permission.SEARCH, permission))
-    assert response.json is not None
-    found = response.json["attributes"]["access"]
-    assert found == (access if shown else {"classification": "Internal", "workspaces": ["people"]})
-
-
 def test_status_tells_freshness_to_every_key_and_sources_to_operators_only(api: Api) -> None:
     plain = api.client.get("/v1/status", headers=api.headers())
     operator = api.client.get("/v1/status", headers=api.headers(Permission.OPERATE))

@@ -10,8 +10,8 @@ import pytest
 import structlog
 
 from services.access.principal import Permission
-from services.logs import configure_logging
 from services.errors import InvalidRequest, ModelError, StoreUnavailable
+from services.logs import configure_logging
 
 from .conftest import Api
 

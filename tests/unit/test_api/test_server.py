@@ -18,10 +18,9 @@ import pytest
 import structlog
 
 from services.api.server import warm
-from services.api.services import QueryServices
 from services.errors import StoreUnavailable
 
-from .conftest import Api, FakeSearch, FakeStatus
+from .conftest import Api, FakeSearch
 
 PROGRAM = """
 import os, sys
@@ -120,19 +119,14 @@ def test_it_ends_on_a_signal_and_has_logged_only_json(server: Running) -> None:
     assert server.token not in logged
 
 
-def _services(search: FakeSearch) -> QueryServices:
-    api = Api(search=search)
-    return QueryServices(search, api.assets, FakeStatus(), api.readiness, api)  # type: ignore[arg-type]  # no keys used
-
-
 def test_warming_searches_once_as_a_caller_who_may_see_least() -> None:
     search = FakeSearch()
-    warm(_services(search))
+    warm(Api(search=search).services)
     [(_, caller, _)] = search.asked
     assert (caller.clearance, caller.groups, caller.administrator) == (0, (), False)
 
 
 def test_an_index_that_is_not_there_yet_does_not_stop_the_server() -> None:
     with structlog.testing.capture_logs() as lines:
-        warm(_services(FakeSearch(fails_with=lambda _: StoreUnavailable("no index yet"))))
+        warm(Api(search=FakeSearch(fails_with=lambda _: StoreUnavailable("no index yet"))).services)
     assert [line["event"] for line in lines] == ["warm-up failed"]

@@ -9,12 +9,11 @@ import structlog
 from flask import Flask
 
 from services import wsgi
-from services.api.auth import StoredKeys
 from services.api.services import QueryServices
 from services.errors import SettingsError
 from services.settings import Settings
 
-from .conftest import NOW, Api, FakeStatus
+from .conftest import Api
 
 
 @pytest.fixture(autouse=True)
@@ -30,9 +29,7 @@ def test_the_app_is_built_once_from_the_settings_and_warmed(monkeypatch: pytest.
 
     def wired(settings: Settings) -> QueryServices:
         seen.append(settings)
-        return QueryServices(
-            api.search, api.assets, FakeStatus(), api.readiness, StoredKeys(api.store, clock=lambda: NOW)
-        )
+        return api.services
 
     monkeypatch.setattr(wsgi, "query_services", wired)
     monkeypatch.setenv("VOUCH_API_THREADS", "9")
