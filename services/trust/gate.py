@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from services.errors import SettingsError
@@ -53,3 +54,35 @@ def gate(curation_score: float, threshold: float) -> Verdict:
     relation = "reaches" if eligible else "is below"
     reason = f"curation score {curation_score:.4g} {relation} the threshold {threshold:.4g}"
     return Verdict(eligible, threshold, (reason,))
+
+
+@dataclass(frozen=True)
+class GatedAsset:
+    """What the gate knows of an asset: `eligible` is its verdict so far."""
+
+    object_type: str
+    source: str
+    curation_score: float
+    eligible: bool
+
+
+@dataclass(frozen=True)
+class GateChange:
+    """How many assets of a source and type would leave and enter the pool of eligible ones."""
+
+    source: str
+    object_type: str
+    leaving: int
+    entering: int
+
+
+def gate_changes(assets: Iterable[GatedAsset], settings: GateThresholds) -> tuple[GateChange, ...]:
+    """What the thresholds would change, by source and type; those without a change are left out. Reads once."""
+    leaving: Counter[tuple[str, str]] = Counter()
+    entering: Counter[tuple[str, str]] = Counter()
+    for asset in assets:
+        threshold = threshold_for(asset.object_type, asset.source, settings)
+        eligible = gate(asset.curation_score, threshold).eligible
+        if eligible != asset.eligible:
+            (entering if eligible else leaving)[asset.source, asset.object_type] += 1
+    return tuple(GateChange(*key, leaving[key], entering[key]) for key in sorted(leaving | entering))

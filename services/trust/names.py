@@ -48,6 +48,8 @@ def single_words(texts: Iterable[str]) -> frozenset[str]:
 
 def find_phrase(words: Words, phrase: Words) -> int:
     """Where `phrase` begins in `words` as neighbouring words; -1 when it does not occur."""
+    if phrase[0] not in words:
+        return -1
     size = len(phrase)
     return next((at for at in range(len(words) - size + 1) if words[at : at + size] == phrase), -1)
 

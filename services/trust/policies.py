@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from services.catalog.model import Asset, CustomField
 from services.trust.lexicon import Lexicon, lexicon_of
 from services.trust.names import NAME_LENGTH_LIMIT, name_words, words_of
 from services.trust.proxies import ProxyKind, origin, shortened
-from services.trust.rules import SignalName, TrustRules
+from services.trust.rules import TrustRules
 from services.trust.values import Legibility, is_blank, plain, read_yes_no
 
 _VALUE_READ = 2_000  # characters of a value in which regulations are looked for
@@ -34,34 +35,41 @@ def policy_references(asset: Asset, rules: TrustRules) -> tuple[PolicyReference,
     labels = [(ProxyKind.TAG, path[-1], " ".join(path)) for path in asset.tags if path]
     labels += [(ProxyKind.TERM, term.name, term.name) for term in asset.terms]
     for kind, shown, text in labels:
-        words = words_of(text)
-        if not lexicon.grammar.negations.intersection(words):
-            found |= {PolicyReference(name, origin(kind, shown)) for name in lexicon.policy.regulations_in(words)}
+        found |= {PolicyReference(name, origin(kind, shown)) for name in _label_policies(text, lexicon)}
     return tuple(sorted(found, key=lambda reference: (reference.name, reference.origin)))
 
 
 def is_policy_field(name: str, rules: TrustRules) -> bool:
     """True when a custom field of that name is read for policies and regulations."""
-    lexicon = lexicon_of(rules)
-    return bool(_regulations_of_name(name, lexicon)) or _is_generic(name, lexicon)
+    return _name_policies(name, lexicon_of(rules)) is not None
 
 
-def _is_generic(name: str, lexicon: Lexicon) -> bool:
-    """True for "Policy", "Regulation": a name that leaves it to the value which one; governance signals go first."""
-    governance = any(lexicon.hit(SignalName(signal), name) for signal in lexicon.signals)
-    return not governance and lexicon.policy_hit(name) is not None
+# A catalog has few names and many uses of them.
+@lru_cache(maxsize=65_536)
+def _name_policies(name: str, lexicon: Lexicon) -> tuple[str, ...] | None:
+    """The regulations that a field's name mentions; none for a name that leaves it to the value ("Policy").
 
-
-def _regulations_of_name(name: str, lexicon: Lexicon) -> tuple[str, ...]:
+    None (no tuple) when the field is about no policy. Governance signals go before: "certified policy" is one.
+    """
     words = name_words(name) if len(name) <= NAME_LENGTH_LIMIT else ()
-    if (lexicon.grammar.disqualifiers | lexicon.policy.disqualifiers).intersection(words):
-        return ()
-    return lexicon.policy.regulations_in(words)
+    if not (lexicon.grammar.disqualifiers | lexicon.policy.disqualifiers).intersection(words):
+        named = lexicon.policy.regulations_in(words)
+        if named:
+            return named
+    governance = any(lexicon.hit(signal, name) for signal in lexicon.signals)
+    return () if not governance and lexicon.policy_hit(name) else None
+
+
+@lru_cache(maxsize=65_536)
+def _label_policies(text: str, lexicon: Lexicon) -> tuple[str, ...]:
+    words = words_of(text)
+    negated = not lexicon.grammar.negations.isdisjoint(words)
+    return () if negated else lexicon.policy.regulations_in(words)
 
 
 def _field_policies(field: CustomField, lexicon: Lexicon) -> Iterator[str]:
-    named = _regulations_of_name(field.name, lexicon)
-    if not named and not _is_generic(field.name, lexicon):
+    named = _name_policies(field.name, lexicon)
+    if named is None:
         return
     text = "" if field.value is None else plain(str(field.value))[:_VALUE_READ]
     words = words_of(text)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 
 from services.catalog.model import Asset, CertificationStatus
 from services.trust.lexicon import Lexicon, Sayable, SignalLexicon, lexicon_of
@@ -79,6 +80,8 @@ def proxies_of(asset: Asset, rules: TrustRules) -> tuple[Proxy, ...]:
     return tuple(sorted(set(found), key=lambda proxy: (proxy.signal, proxy.kind, proxy.name, proxy.raw)))
 
 
+# Flags and grades repeat all over a catalog; typed, since True, 1 and 1.0 are one key otherwise.
+@lru_cache(maxsize=8_192, typed=True)
 def read_custom_field(name: str, value: RawValue, rules: TrustRules) -> tuple[Proxy, ...]:
     """What one custom field says, by signal; empty when its name names none."""
     return tuple(_read_pair(ProxyKind.CUSTOM_FIELD, name, value, name, rules))
@@ -201,6 +204,7 @@ def _states_rules(text: str, lexicon: Lexicon) -> bool:
     return len(letters) > 1 or max(letters, default=0) >= _TELLING_WORD
 
 
+@lru_cache(maxsize=65_536)  # a catalog has few tags and terms and many uses of them
 def read_label(kind: ProxyKind, path: tuple[str, ...], rules: TrustRules) -> tuple[Proxy, ...]:
     """What a tag (its path, outermost first) or a term (its name) says.
 

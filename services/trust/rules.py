@@ -175,6 +175,12 @@ class VocabularyRules(RulesPart):
     disqualifiers: Texts
     name_scales: dict[StrictStr, Positive]
 
+    @field_validator("name_scales")
+    @classmethod
+    def _distinct_as_words(cls, by_name: dict[str, float]) -> dict[str, float]:
+        require_distinct(by_name)
+        return by_name
+
 
 class CurationItemRule(RulesPart):
     """An item of the curation score: its weight, where it applies, and the step that fills it."""
