@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from services.catalog.model import Asset
@@ -32,28 +32,22 @@ class Fate(StrEnum):
     IGNORED = "ignored"  # the name is about no signal
 
 
-@dataclass
+@dataclass(frozen=True)
 class FieldCheck:
-    """One name under one signal, over the whole catalog: how often each fate befell it, and unreadable values."""
+    """One name under one signal, over the whole catalog: how often each fate befell it, and unreadable values.
+
+    `kind`: "custom field", "tag" or "term"; `unreadable_values`: the first few different ones.
+    """
 
     kind: str
     name: str
     signal: str
-    fates: Counter[Fate] = field(default_factory=Counter)
-    unreadable_values: list[str] = field(default_factory=list)
+    fates: Mapping[Fate, int]
+    unreadable_values: tuple[str, ...]
 
     @property
     def seen(self) -> int:
         return sum(self.fates.values())
-
-    def count(self, fate: Fate, raw: str) -> None:
-        self.fates[fate] += 1
-        if fate is Fate.UNREADABLE and raw not in self.unreadable_values and self._room:
-            self.unreadable_values.append(raw)
-
-    @property
-    def _room(self) -> bool:
-        return len(self.unreadable_values) < _EXAMPLES_KEPT
 
 
 @dataclass(frozen=True)
@@ -66,17 +60,19 @@ class TrustCheck:
 
 def check_rules(assets: Iterable[Asset], rules: TrustRules) -> TrustCheck:
     """Reads each asset once; memory grows with the number of different names, not of assets."""
-    found: dict[tuple[str, str, str], FieldCheck] = {}
+    fates: defaultdict[tuple[str, str, str], Counter[Fate]] = defaultdict(Counter)
+    unreadable: defaultdict[tuple[str, str, str], dict[str, None]] = defaultdict(dict)
     total = 0
     for asset in assets:
         total += 1
         for kind, name, signal, fate, raw in _fates(asset, rules):
-            entry = found.setdefault((kind, name, signal), FieldCheck(kind, name, signal))
-            entry.count(fate, raw)
-    ordered = sorted(
-        found.values(), key=lambda entry: (entry.signal == NO_SIGNAL, entry.signal, -entry.seen, entry.kind, entry.name)
-    )
-    return TrustCheck(total, tuple(ordered))
+            key = (kind, name, signal)
+            fates[key][fate] += 1
+            if fate is Fate.UNREADABLE and len(unreadable[key]) < _EXAMPLES_KEPT:
+                unreadable[key][raw] = None
+    fields = [FieldCheck(*key, dict(counts), tuple(unreadable.get(key, ()))) for key, counts in fates.items()]
+    fields.sort(key=lambda entry: (entry.signal == NO_SIGNAL, entry.signal, -entry.seen, entry.kind, entry.name))
+    return TrustCheck(total, tuple(fields))
 
 
 def _fates(asset: Asset, rules: TrustRules) -> Iterator[tuple[str, str, str, Fate, str]]:

@@ -6,24 +6,28 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from services.catalog.model import ObjectType
 from services.errors import SettingsError
 
 THRESHOLD_LIMIT = 100.0
+_TYPES = ", ".join(ObjectType)
 
 
 @dataclass(frozen=True)
 class GateThresholds:
-    """Least curation scores, 0..100: for all, by object type, by source. SettingsError for one out of range."""
+    """Least curation scores, 0..100: for all, by object type, by source. SettingsError for an impossible one."""
 
     default: float = 0.0
     by_object_type: Mapping[str, float] = field(default_factory=dict)
     by_source: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if unknown := set(self.by_object_type) - set(ObjectType):
+            raise SettingsError(f"gate_threshold_by_type.{min(unknown)}: no such object type; there are: {_TYPES}")
         named = {
-            "gate.default": self.default,
-            **{f"gate.by_object_type.{name}": value for name, value in self.by_object_type.items()},
-            **{f"gate.by_source.{name}": value for name, value in self.by_source.items()},
+            "gate_threshold": self.default,
+            **{f"gate_threshold_by_type.{name}": value for name, value in self.by_object_type.items()},
+            **{f"gate_threshold_by_source.{name}": value for name, value in self.by_source.items()},
         }
         for key, value in named.items():
             if not 0 <= value <= THRESHOLD_LIMIT:

@@ -69,9 +69,11 @@ class Lexicon:
     def policy_hit(self, name: str) -> NameHit | None:
         return match_name(name, self.policy.patterns, self.grammar, self.policy.disqualifiers)
 
-    def is_graded(self, hit: NameHit) -> bool:
-        """True when the name asks for a grade or a count, so that a 1 is not a yes."""
-        return not self.graded.isdisjoint(hit.pattern.words + hit.rest)
+    def is_flag(self, hit: NameHit) -> bool:
+        """True when a 1 in such a field is a yes: "CDE", "Finance CDE flag", but not "CDE tier", "certified users"."""
+        if not self.graded.isdisjoint(hit.pattern.words + hit.rest):
+            return False
+        return self.grammar.neutral.issuperset(hit.rest) or not self.grammar.affixes.isdisjoint(hit.rest)
 
     def scale(self, name: str, hit: NameHit) -> float | None:
         """The best number of a field: by the field's own rule, its pattern's, or what the name tells ("(1-5)")."""
@@ -84,7 +86,7 @@ class Lexicon:
         return next((scale for words, scale in self.name_scales if find_phrase(hit.rest, words) >= 0), None)
 
 
-@lru_cache(maxsize=65_536)  # a catalog has few field names and many fields
+@lru_cache(maxsize=16_384)  # a catalog has few field names and many fields
 def _hit(lexicon: Lexicon, signal: SignalName, name: str) -> NameHit | None:
     part = lexicon.signals[signal]
     return match_name(name, part.patterns, lexicon.grammar, part.disqualifiers)

@@ -15,20 +15,28 @@ NAME_LENGTH_LIMIT = 200  # characters; what is longer is a text, not a name
 # An acronym with a plural s ("CDEs") is one word, "DQScore" and "dqScore" are two, digits are words of their own.
 _WORD = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_]+")
 _APOSTROPHES = re.compile(r"['’ʼ`]")
-_SIGNS = str.maketrans({"%": " percent ", "#": " number "})
+_NUMBER_OF = re.compile(r"#|\bno(?:\.|\s+of\b)", re.IGNORECASE)
 
 
-@lru_cache(maxsize=65_536)
 def words_of(text: str) -> Words:
     """Lower-case words of a text: split at case, separators, punctuation and digits; accents and plural s dropped."""
+    return _short_words(text) if len(text) <= NAME_LENGTH_LIMIT else _split(text)
+
+
+@lru_cache(maxsize=16_384)  # names and flags repeat all over a catalog; long texts do not
+def _short_words(text: str) -> Words:
+    return _split(text)
+
+
+def _split(text: str) -> Words:
     plain = unicodedata.normalize("NFKD", _APOSTROPHES.sub("", text))
     plain = "".join(char for char in plain if not unicodedata.combining(char))
     return tuple(_singular(word.casefold()) for word in _WORD.findall(plain))
 
 
 def name_words(name: str) -> Words:
-    """`words_of` a name, in which % reads as "percent" and # as "number"."""
-    return words_of(name.translate(_SIGNS))
+    """`words_of` a name, in which % reads as "percent" and "#", "No." and "no of" as "number"."""
+    return words_of(_NUMBER_OF.sub(" number ", name.replace("%", " percent ")))
 
 
 def _singular(word: str) -> str:

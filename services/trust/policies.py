@@ -45,7 +45,7 @@ def is_policy_field(name: str, rules: TrustRules) -> bool:
 
 
 # A catalog has few names and many uses of them.
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _name_policies(name: str, lexicon: Lexicon) -> tuple[str, ...] | None:
     """The regulations that a field's name mentions; none for a name that leaves it to the value ("Policy").
 
@@ -60,7 +60,7 @@ def _name_policies(name: str, lexicon: Lexicon) -> tuple[str, ...] | None:
     return () if not governance and lexicon.policy_hit(name) else None
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=16_384)
 def _label_policies(text: str, lexicon: Lexicon) -> tuple[str, ...]:
     words = words_of(text)
     negated = not lexicon.grammar.negations.isdisjoint(words)

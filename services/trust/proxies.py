@@ -29,7 +29,7 @@ from services.trust.values import (
 
 _SHOWN_LENGTH = 80  # characters of a name or value in origins and notes
 _TELLING_WORD = 6  # letters of a word that says something by itself: "unique", "not-null" are rules, "ok" is none
-_RULE_WORDS = (("rule",), ("check",), ("expectation",), ("test",))
+_RULE_WORDS = frozenset({"rule", "check", "expectation", "test"})
 _PAIR = re.compile(r"\s*([^:=]+?)\s*[:=]\s*([^:=]+?)\s*")
 
 
@@ -80,10 +80,16 @@ def proxies_of(asset: Asset, rules: TrustRules) -> tuple[Proxy, ...]:
     return tuple(sorted(set(found), key=lambda proxy: (proxy.signal, proxy.kind, proxy.name, proxy.raw)))
 
 
-# Flags and grades repeat all over a catalog; typed, since True, 1 and 1.0 are one key otherwise.
-@lru_cache(maxsize=8_192, typed=True)
 def read_custom_field(name: str, value: RawValue, rules: TrustRules) -> tuple[Proxy, ...]:
     """What one custom field says, by signal; empty when its name names none."""
+    if isinstance(value, str) and len(value) > VALUE_LENGTH_LIMIT:
+        return tuple(_read_pair(ProxyKind.CUSTOM_FIELD, name, value, name, rules))
+    return _read_short_field(name, value, rules)
+
+
+# Flags and grades repeat all over a catalog; typed, since True, 1 and 1.0 are one key otherwise.
+@lru_cache(maxsize=8_192, typed=True)
+def _read_short_field(name: str, value: RawValue, rules: TrustRules) -> tuple[Proxy, ...]:
     return tuple(_read_pair(ProxyKind.CUSTOM_FIELD, name, value, name, rules))
 
 
@@ -136,13 +142,13 @@ def _read_value(
         if hit.negated and share.legibility is Legibility.READ:
             return unreadable("a number under a negated name")
         return Reading(share.legibility, share.said, share.why)
-    if lexicon.is_graded(hit) and is_number(value):
+    if is_number(value) and not lexicon.is_flag(hit):
         return unreadable("a grade or a count, neither a yes nor a no")
     if signal is SignalName.CERTIFICATION:
         return _read_certification(value, part, hit.negated, lexicon)
     stated = {words: bool(said) for words, said in part.values.items()}
     answer = read_yes_no(value, stated, lexicon.values)
-    said = None if answer.said is None else answer.said is not hit.negated
+    said = None if answer.said is None else answer.said is not hit.negated  # "Non-CDE: no" says that it is one
     return Reading(answer.legibility, said, answer.why)
 
 
@@ -193,7 +199,8 @@ def _read_rules_text(value: RawValue, lexicon: Lexicon, rules: TrustRules) -> tu
 def _says_there_are_none(text: str, lexicon: Lexicon) -> bool:
     """True for "no rules yet", but not for "no nulls in order_id"."""
     words = words_of(text[:VALUE_LENGTH_LIMIT])
-    return words[0] in lexicon.grammar.negations | lexicon.grammar.negations_before and words[1:2] in _RULE_WORDS
+    denied = lexicon.grammar.negations | lexicon.grammar.negations_before
+    return len(words) > 1 and words[0] in denied and words[1] in _RULE_WORDS
 
 
 def _states_rules(text: str, lexicon: Lexicon) -> bool:
@@ -204,7 +211,7 @@ def _states_rules(text: str, lexicon: Lexicon) -> bool:
     return len(letters) > 1 or max(letters, default=0) >= _TELLING_WORD
 
 
-@lru_cache(maxsize=65_536)  # a catalog has few tags and terms and many uses of them
+@lru_cache(maxsize=16_384)  # a catalog has few tags and terms and many uses of them
 def read_label(kind: ProxyKind, path: tuple[str, ...], rules: TrustRules) -> tuple[Proxy, ...]:
     """What a tag (its path, outermost first) or a term (its name) says.
 

@@ -120,8 +120,11 @@ def governance_words(signals: Signals) -> tuple[str, ...]:
     """
     certain = {signal.signal for signal in signals.found if signal.value == 1}
     quality = signals.get(SignalName.DATA_QUALITY).value
+    endless = signals.certification_expires_at is None
+    certified = signals.certification_status is CertificationStatus.CERTIFIED
+    counts = signals.get(SignalName.CERTIFICATION).value is not None
     words = (
-        (SignalName.CERTIFICATION in certain and signals.certification_expires_at is None, "certified"),
+        (certified and endless and counts, "certified"),
         (SignalName.CRITICAL_DATA_ELEMENT in certain, "critical data element"),
         (SignalName.AUTHORITATIVE in certain, "authoritative source"),
         (quality is not None and quality >= HIGH_DATA_QUALITY_FROM, "high data quality"),

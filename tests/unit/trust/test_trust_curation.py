@@ -148,9 +148,10 @@ def test_a_source_s_threshold_wins_over_its_type_s():
 @pytest.mark.parametrize(
     ("settings", "key"),
     [
-        ({"default": 101}, "gate.default"),
-        ({"by_object_type": {"table": -1}}, "gate.by_object_type.table"),
-        ({"by_source": {"erp": float("nan")}}, "gate.by_source.erp"),
+        ({"default": 101}, "gate_threshold"),
+        ({"by_object_type": {"table": -1}}, "gate_threshold_by_type.table"),
+        ({"by_object_type": {"tables": 1}}, "gate_threshold_by_type.tables"),
+        ({"by_source": {"erp": float("nan")}}, "gate_threshold_by_source.erp"),
     ],
 )
 def test_an_impossible_threshold_names_its_key(settings, key):

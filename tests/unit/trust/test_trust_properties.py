@@ -34,6 +34,7 @@ VALUES = st.one_of(
     st.floats(allow_nan=False, allow_infinity=False),
     st.text(max_size=200),
     st.sampled_from(["Yes", "no", "95%", "4/5", "0,95", "1", "certified", "violated", "Not a CDE", "2026-02-30", "½"]),
+    st.text(alphabet="-a ", min_size=100, max_size=300),
 )
 FIELDS = st.lists(st.fixed_dictionaries({"name": NAMES, "value": VALUES}), max_size=6)
 TAGS = st.lists(st.lists(NAMES, min_size=1, max_size=3), max_size=3)
