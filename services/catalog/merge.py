@@ -16,8 +16,9 @@ NAMED_LISTS = frozenset({"columns", "custom_fields"})
 
 
 def merge_payloads(payloads: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The payload that records of one id amount to, the owner's first. Plain JSON in, plain JSON out, nothing shared.
+    """The payload that records of one id amount to, the owner's first. Plain JSON in, plain JSON out.
 
+    The payloads are not changed; the result may share parts with them, so it is to be read, not written.
     `payloads` are those of `CatalogRecord.payload()`; absent and null fields do not win over anything.
     """
     merged: dict[str, Any] = {}
@@ -39,8 +40,14 @@ def _merge_values(key: str, below: Any, above: Any) -> Any:
     if isinstance(below, dict) and isinstance(above, dict):
         return _merge_objects(below, above)
     if isinstance(below, list) and isinstance(above, list):
-        return _unite_named(below, above) if key in NAMED_LISTS else _unite(below, above)
+        named = key in NAMED_LISTS and all(map(_has_name, (*below, *above)))
+        return _unite_named(below, above) if named else _unite(below, above)
     return above
+
+
+def _has_name(item: Any) -> bool:
+    # Below `extra` a list of that key may hold anything.
+    return isinstance(item, dict) and isinstance(item.get("name"), str)
 
 
 def _unite(below: list[Any], above: list[Any]) -> list[Any]:

@@ -9,23 +9,27 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
+    model_serializer,
     model_validator,
 )
 
 TOP_VALUES_KEPT = 50
+ID_BYTES_LIMIT = 2048  # an index over ids holds no longer entries
 
 
 class ObjectType(StrEnum):
@@ -57,6 +61,25 @@ def _default_when_null(value: Any) -> Any:
     return {} if value is None else value
 
 
+def _storable_id(value: str) -> str:
+    size = len(value.encode())
+    if size > ID_BYTES_LIMIT:
+        raise ValueError(f"an id has at most {ID_BYTES_LIMIT} bytes, not {size}")
+    return value
+
+
+def _within_utc(moment: datetime) -> datetime:
+    """The end of the calendar in a zone west of Greenwich has no UTC: such a "never" is taken as UTC itself."""
+    if moment.tzinfo is not None:
+        try:
+            moment.astimezone(UTC)
+        except OverflowError:
+            return moment.replace(tzinfo=UTC)
+    return moment
+
+
+AssetId = Annotated[str, Field(min_length=1, max_length=ID_BYTES_LIMIT), AfterValidator(_storable_id)]
+Moment = Annotated[datetime, AfterValidator(_within_utc)]
 Strings = Annotated[tuple[str, ...], BeforeValidator(_empty_when_null)]
 Scalar = StrictBool | StrictInt | StrictFloat | StrictStr | None
 
@@ -77,7 +100,9 @@ class Part(BaseModel):
         if not unknown:
             return data
         known = {key: value for key, value in data.items() if key in cls.model_fields}
-        return {**known, "extra": {**(known.get("extra") or {}), **unknown}}
+        extra = known.get("extra") or {}
+        # What is no mapping cannot take the unknown keys; validation refuses it next.
+        return {**known, "extra": {**extra, **unknown}} if isinstance(extra, dict) else known
 
     def unknown_keys(self, prefix: str = "") -> Iterator[str]:
         """Dotted paths of the keys that were kept in `extra`, here and in nested records."""
@@ -124,13 +149,19 @@ class Certification(Part):
     status: Annotated[CertificationStatus, BeforeValidator(_lower_case)] = CertificationStatus.NONE
     type: str | None = None
     by: str | None = None
-    at: datetime | None = None
-    expires_at: datetime | None = None
+    at: Moment | None = None
+    expires_at: Moment | None = None
+
+    @model_serializer(mode="wrap")
+    def _keep_stated_status(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A status that was stated stays in the payload, the default one too: "none" takes a certification away."""
+        stated = {"status": self.status.value} if "status" in self.model_fields_set else {}
+        return {**stated, **serialize(self)}
 
 
 def _top_values(value: Any) -> Any:
-    if value is None:
-        return ()
+    if not isinstance(value, list | tuple):
+        return _empty_when_null(value)
     return tuple("" if item is None else item if isinstance(item, str) else json.dumps(item) for item in value)[
         :TOP_VALUES_KEPT
     ]
@@ -227,7 +258,7 @@ class Attributes(Part):
 class CatalogRecord(Part):
     """One asset as one source tells it. Only `id` is required: an overlay adds to what another source owns."""
 
-    id: str = Field(min_length=1, max_length=2048)
+    id: AssetId
     object_type: ObjectType | None = None
     name: str | None = Field(default=None, min_length=1)
     title: str | None = None
@@ -235,7 +266,7 @@ class CatalogRecord(Part):
     location: Strings = ()
     descriptions: Annotated[Descriptions, BeforeValidator(_default_when_null)] = Descriptions()
     url: str | None = None
-    updated_at: datetime | None = None
+    updated_at: Moment | None = None
     governance_roles: Annotated[tuple[GovernanceRole, ...], BeforeValidator(_empty_when_null)] = ()
     terms: Annotated[tuple[TermLink, ...], BeforeValidator(_empty_when_null)] = ()
     tags: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_empty_when_null)] = ()

@@ -23,7 +23,8 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 class JsonLinesSource:
     """A file of JSON Lines. A line that is no asset is rejected with its number; the others go on.
 
-    The listing ends COMPLETE when the file was read to its end and held at least one line, else FAILED.
+    The listing ends COMPLETE when the file was read to its end and held at least one line, else FAILED: an empty file
+    is not taken for an empty catalog.
     """
 
     name: str
@@ -32,20 +33,23 @@ class JsonLinesSource:
 
     def listing(self) -> Iterator[Page | Ending]:
         lines = 0
+        trouble = ""
+        page = _PageBuilder(self.overlay)
         with self._open() as stream:
-            page = _PageBuilder(self.overlay)
-            for number, line in _lines(stream):
-                lines += 1
-                page.add(number, line)
-                if page.full:
-                    yield page.build()
-                    page = _PageBuilder(self.overlay)
-            if page.lines:
-                yield page.build()
-        if not lines:
-            yield Ending(Outcome.FAILED, f"{self.path} is empty; an empty listing is not taken for an empty catalog")
-            return
-        yield Ending(Outcome.COMPLETE)
+            try:
+                for number, line in _lines(stream):
+                    lines += 1
+                    page.add(number, line)
+                    if page.full:
+                        yield page.build()
+                        page = _PageBuilder(self.overlay)
+            except OSError as error:
+                trouble = f"{self.path} cannot be read further, after {lines} lines: {error.strerror}"
+        if page.lines:
+            yield page.build()
+        if not lines and not trouble:
+            trouble = f"{self.path} is empty; write its assets, one per line"
+        yield Ending(Outcome.FAILED, trouble) if trouble else Ending(Outcome.COMPLETE)
 
     def probe(self) -> str:
         with self._open() as stream:
@@ -115,6 +119,8 @@ def _decode(line: bytes) -> object:
         raise InvalidRecord(f"not JSON: {error.msg} at column {error.colno}") from error
     except RecursionError as error:
         raise InvalidRecord("not an asset: nested too deeply") from error
+    except ValueError as error:  # last: the two above are of its kind
+        raise InvalidRecord("not an asset: holds a whole number of thousands of digits") from error
 
 
 def _refuse_constant(name: str) -> float:

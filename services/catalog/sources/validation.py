@@ -30,6 +30,8 @@ def read_record(value: Any, *, overlay: bool) -> tuple[CatalogRecord, list[str]]
         record = (CatalogRecord if overlay else Asset).model_validate(cleaned)
     except ValidationError as error:
         raise InvalidRecord(explain(error)) from None
+    except RecursionError as error:
+        raise InvalidRecord("not an asset: nested too deeply") from error
     notices = [f"unknown key {key!r} kept in extra" for key in dict.fromkeys(record.unknown_keys())]
     if replaced:
         notices.append("NUL or lone surrogate replaced by U+FFFD")
