@@ -20,7 +20,7 @@ from services.errors import PermanentError
 
 COMPONENTS = frozenset({"metadatabase", "scheduler", "triggerer", "dag_processor"})
 HEALTHY_SECONDS = 300
-STOP_SECONDS = 30
+STOP_SECONDS = 20
 POLL_SECONDS = 1.0
 LOG_TAIL_LINES = 15
 
