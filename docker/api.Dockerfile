@@ -20,6 +20,8 @@ ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 HOME=/tmp
 WORKDIR /tmp
 USER 10001:10001
 EXPOSE 8787
-# The heartbeat of the workers must lie in memory: a slow disk would make gunicorn kill workers that are well.
-CMD ["gunicorn", "services.wsgi:app", "--bind", "0.0.0.0:8787", "--threads", "4", "--timeout", "60", \
-     "--worker-tmp-dir", "/dev/shm", "--access-logfile", "-"]
+# The options of `vouch serve`, and more than one worker. Their heartbeats must lie in memory: a slow disk would make
+# gunicorn kill workers that are well. The app writes its own access log; an asset's id makes a long request line.
+CMD ["gunicorn", "services.wsgi:app", "--bind", "0.0.0.0:8787", "--worker-class", "gthread", "--threads", "4", \
+     "--graceful-timeout", "30", "--keep-alive", "5", "--limit-request-line", "8190", "--log-level", "warning", \
+     "--timeout", "120", "--worker-tmp-dir", "/dev/shm", "--no-control-socket"]
