@@ -59,9 +59,8 @@ PARAMS = {
 
 def refresh_steps() -> AbstractContextManager[RefreshSteps]:
     """The steps of a refresh under the settings of this process."""
-    from services.wiring import open_refresh
-
     from services.settings import load_settings
+    from services.wiring import open_refresh
 
     return open_refresh(load_settings())
 
