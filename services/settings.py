@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings.exceptions import SettingsError as UnreadableValue
 
 from services.errors import SettingsError
 
@@ -47,7 +48,7 @@ class Settings(BaseSettings):
     pin_exact_names: bool = True
     exact_scan_rows: int = Field(default=10_000, ge=0, description="up to so many visible chunks are compared exactly")
     statement_timeout_ms: int = Field(default=2000, ge=100)
-    pool_size: int = Field(default=4, ge=1, le=100)
+    pool_size: int = Field(default=4, ge=2, le=100, description="a refresh reads on one and writes on another")
 
     api_host: str = "127.0.0.1"
     api_port: int = Field(default=8787, ge=1, le=65535)
@@ -117,6 +118,9 @@ def load_settings(**overrides: Any) -> Settings:
         settings = Settings(**overrides)
     except ValidationError as error:
         raise SettingsError(_explain(error, lambda where: PREFIX + where.upper())) from None
+    except UnreadableValue as error:
+        named = [PREFIX + name.upper() for name in Settings.model_fields if f'"{name}"' in str(error)]
+        raise SettingsError(f"{', '.join(named) or PREFIX}: Input should be a JSON object") from None
     return settings.model_copy(update={"home": settings.home.absolute()})
 
 
@@ -126,8 +130,12 @@ def load_sources(path: Path) -> tuple[SourceSettings, ...]:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError(f"sources file {path} cannot be read: {error.strerror}") from error
+    except yaml.MarkedYAMLError as error:
+        # The error's own text quotes the file, which may hold a password.
+        line = f"line {error.problem_mark.line + 1}: " if error.problem_mark else ""
+        raise SettingsError(f"sources file {path} is not YAML: {line}{error.problem}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"sources file {path} is not YAML: {error}") from error
+        raise SettingsError(f"sources file {path} is not YAML: it holds characters that are not UTF-8 text") from error
     try:
         parsed = SourcesFile.model_validate({} if document is None else document)
     except ValidationError as error:
