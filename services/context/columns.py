@@ -28,7 +28,7 @@ def column_entries(columns: Iterable[Column], around: Surroundings) -> Iterator[
             yield sentence(entry)
     names = enumeration(bare)
     if names:
-        yield f"Its columns are {names}."
+        yield f"The columns are {names}."
 
 
 def _entry(column: Column, around: Surroundings) -> str:

@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from services.access.rule import AccessRule
-from services.catalog.model import Asset, TermLink
+from services.catalog.model import Asset, Column, TermLink
 from services.context.facts import shown_terms, term_place
 from services.context.labels import Neighbour, Surroundings, surroundings
 from services.context.narrative import NarrativeRules, containers
-from services.context.prose import said
+from services.context.prose import cleaned, said
 from services.context.sensitivity import shows_values
-from services.text.clean import plain_text
 from services.text.tokens import normal_form, tokens
 
 
@@ -31,10 +30,12 @@ class KeywordFields:
     data_products: float = 1.0
     details: float = 1.0  # what only the asset's own type has: domain, report type, language
     descriptions: float = 0.3
+    column_descriptions: float = 0.3
     custom_fields: float = 0.3
     values: float = 0.1
 
 
+_USUAL_FIELD_TOKENS = 40  # about twenty columns, or a paragraph
 DEFAULT_FIELDS = KeywordFields()
 
 
@@ -55,14 +56,16 @@ def keyword_document(
 ) -> KeywordDocument:
     """The keyword document of an asset; `neighbours` as for `narrative.compose`.
 
-    A token counts weight x (1 + ln frequency) per field, summed over fields.
+    Per field a token counts weight x (1 + ln frequency) / (1 + ln(size / usual size)), the divisor at least 1; fields
+    add up. So neither a word that stands in every column nor a table of a thousand columns drowns the rest.
     """
     around = surroundings(neighbours, own_access)
     weighted: defaultdict[str, float] = defaultdict(float)
     for weight, texts in _fields(asset, around, own_access, rules, fields):
         frequencies = Counter(token for text in texts if text for token in tokens(text))
+        crowding = 1.0 + math.log(max(1.0, frequencies.total() / _USUAL_FIELD_TOKENS))
         for token, frequency in frequencies.items():
-            weighted[token] += weight * (1.0 + math.log(frequency))
+            weighted[token] += weight * (1.0 + math.log(frequency)) / crowding
     return KeywordDocument(dict(weighted), sum(weighted.values()))
 
 
@@ -87,16 +90,16 @@ def _fields(
     columns = asset.columns
     column_terms = shown_terms((term for column in columns for term in column.terms), around)
     column_tags = (path for column in columns for path in column.tags)
-    yield fields.names, (plain_text(asset.name) or asset.name, said(asset.title))
+    yield fields.names, (cleaned(asset.name) or asset.name, said(asset.title))
     yield fields.synonyms, map(said, asset.synonyms)
     yield fields.terms, (said(term.name) for term in terms)
-    yield fields.location, map(plain_text, containers(asset))
-    yield fields.columns, (plain_text(column.name) for column in columns)
-    yield fields.columns, map(said, (*(column.title for column in columns), *(term.name for term in column_terms)))
+    yield fields.location, map(cleaned, containers(asset))
+    yield fields.columns, _column_words(columns, column_terms)
     yield fields.tags, (said(tag) for path in (*asset.tags, *column_tags) for tag in path)
     yield fields.data_products, (around.label_or_name(product) for product in asset.data_products)
     yield fields.details, _details(asset, around)
     yield fields.descriptions, map(said, _descriptions(asset, (*terms, *column_terms)))
+    yield fields.column_descriptions, (said(column.description) for column in columns)
     yield fields.custom_fields, map(said, _custom_fields(asset))
     yield fields.values, _values(asset, own, rules)
 
@@ -112,12 +115,19 @@ def _details(asset: Asset, around: Surroundings) -> Iterator[str | None]:
         yield term_place(term)
 
 
+def _column_words(columns: Iterable[Column], column_terms: Iterable[TermLink]) -> Iterator[str]:
+    for column in columns:
+        yield cleaned(column.name)
+        if normal_form(column.title or "") != normal_form(column.name):
+            yield said(column.title)
+    yield from (said(term.name) for term in column_terms)
+
+
 def _descriptions(asset: Asset, terms: Iterable[TermLink]) -> Iterator[str | None]:
     own = asset.descriptions
     yield from (own.business, own.source, own.technical)
     yield from (asset.attributes.definition, asset.attributes.description, asset.attributes.body)
     yield from (term.definition for term in terms)
-    yield from (column.description for column in asset.columns)
 
 
 def _custom_fields(asset: Asset) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from services.access.rule import AccessRule, at_least_as_visible
 from services.catalog.model import Asset, ObjectType
-from services.text.clean import plain_text
+from services.context.prose import cleaned, said
 from services.text.identifiers import spelled_as_words
 from services.text.tokens import normal_form
 
@@ -70,7 +70,7 @@ class Surroundings:
             return None
         if reference in self.visible:
             return self.label(reference)
-        name = plain_text(reference)
+        name = said(reference)
         return None if not name or _RAW_ID.fullmatch(name) else name
 
 
@@ -82,12 +82,12 @@ def surroundings(neighbours: Mapping[str, Neighbour], own: AccessRule) -> Surrou
 
 def neighbour_label(neighbour: Neighbour) -> str | None:
     """Title and name as words, "Order headers (ord hdr)"; one of them where they are the same; None without words."""
-    name, title = name_as_words(neighbour.name), plain_text(neighbour.title or "")
+    name, title = name_as_words(neighbour.name), said(neighbour.title)
     if title and name and normal_form(title) != name:
         return f"{title} ({name})"
     return title or name or None
 
 
 def name_as_words(name: str) -> str:
-    """A technical name as words; empty when it is no more than an id, a URL or a hash."""
-    return spelled_as_words(plain_text(name))
+    """A technical name as words; empty when it is no more than a URL or a hash."""
+    return spelled_as_words(cleaned(name))

@@ -8,7 +8,7 @@ from services.catalog.model import Asset, Lineage, Relationship, RelationshipKin
 from services.context.labels import Surroundings, name_as_words
 from services.context.prose import enumeration
 
-_VERBS = {
+_OPENINGS = {
     RelationshipKind.FOREIGN_KEY: "It refers to",
     RelationshipKind.JOIN: "It is joined with",
     RelationshipKind.ASSOCIATION: "It is associated with",
@@ -16,21 +16,21 @@ _VERBS = {
 
 
 def relationship_sentences(asset: Asset, around: Surroundings) -> Iterator[str]:
-    """One line per relationship: "It refers to customer by cust id"."""
-    seen: set[str] = set()
-    for relationship in asset.relationships:
-        label = "itself" if relationship.target == asset.id else around.label(relationship.target)
-        if not label:
-            continue
-        columns = enumeration(map(name_as_words, relationship.columns))
-        line = f"{_verb(relationship)} {label}{f' by {columns}' if columns else ''}."
-        if line not in seen:
-            seen.add(line)
-            yield line
+    """One line per kind of relationship: "It refers to customer by cust id and itself by parent id"."""
+    for kind, opening in _OPENINGS.items():
+        phrases = enumeration(
+            _partner(relationship, asset.id, around)
+            for relationship in asset.relationships
+            if relationship.kind == kind
+        )
+        if phrases:
+            yield f"{opening} {phrases}."
 
 
-def _verb(relationship: Relationship) -> str:
-    return _VERBS[relationship.kind]
+def _partner(relationship: Relationship, own_id: str, around: Surroundings) -> str:
+    label = "itself" if relationship.target == own_id else around.label(relationship.target)
+    columns = enumeration(map(name_as_words, relationship.columns))
+    return f"{label} by {columns}" if label and columns else label or ""
 
 
 def lineage_sentences(lineage: Lineage, around: Surroundings) -> Iterator[str]:

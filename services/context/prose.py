@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from services.text.clean import is_placeholder, plain_text
 from services.text.tokens import normal_form
 
+_LONGEST_REMEMBERED = 200
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", ":", ";")
 
 
 def said(text: str | None) -> str:
     """What a field says, on one line; empty when it is absent, a placeholder, or nothing but noise."""
-    plain = plain_text(text) if text else ""
+    plain = cleaned(text)
     return "" if is_placeholder(plain) else plain
+
+
+def cleaned(text: str | None) -> str:
+    """As `said` for a name, which may well be "x" or "unknown"."""
+    if not text:
+        return ""
+    return _remembered_plain_text(text) if len(text) <= _LONGEST_REMEMBERED else plain_text(text)
+
+
+# Column names and stock phrases come again and again, and the keyword fields clean what the narrative has cleaned.
+_remembered_plain_text = lru_cache(maxsize=1 << 14)(plain_text)
 
 
 def sentence(text: str) -> str:

@@ -29,7 +29,6 @@ _MARKUP_CHARACTER = re.compile(
 )
 _LINE_START = re.compile(r"\s*+[-+\d]")
 _EDGE_UNDERSCORE = re.compile(r"\b_|_\b")
-_ADDRESS_MARKS = ("://", "urn:", "mailto:", "www.", ";base64")
 _LONG_HEX = re.compile(r"[0-9a-fA-F]{8}")
 
 _COMMENT = re.compile(r"<!--(?:(?!<!--|-->).)*+-->", re.DOTALL)
@@ -137,7 +136,9 @@ def _may_hold_markup(text: str) -> bool:
         _MARKUP_CHARACTER.search(text)
         or _LINE_START.match(text)
         or ("_" in text and _EDGE_UNDERSCORE.search(text))
-        or any(mark in lowered for mark in _ADDRESS_MARKS)
+        or (":" in text and ("://" in text or "urn:" in lowered or "mailto:" in lowered))
+        or "www." in lowered
+        or ";base64" in lowered
         or _LONG_HEX.search(text)
     )
 
