@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from services.catalog.model import Asset
+from services.trust.labels import read_label
 from services.trust.policies import is_policy_field, policy_references
-from services.trust.proxies import Proxy, ProxyKind, origin, read_custom_field, read_label
+from services.trust.proxies import Proxy, ProxyKind, origin, read_custom_field
 from services.trust.rules import SignalName, TrustRules
 from services.trust.signals import ABSENT, NATIVE, Signals, read_signals
 from services.trust.values import Legibility

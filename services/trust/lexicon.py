@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,18 +25,18 @@ from services.trust.rules import FieldPattern, LabelRule, QualityPattern, Signal
 from services.trust.values import ValueWords
 
 Sayable = bool | float | CertificationStatus
+AnyLabel = LabelRule[bool] | LabelRule[float] | LabelRule[CertificationStatus]
 Meaning = TypeVar("Meaning", str, float)
 
 
 @dataclass(frozen=True)
 class SignalLexicon:
-    """One signal's names and values. `values`: what the words of a value say; `labels`: whole tag and term names."""
+    """One signal's names and values. `values`: what the words of a value say."""
 
     patterns: tuple[NamePattern, ...]
     options: Mapping[Words, FieldPattern]
     disqualifiers: frozenset[str]
     values: Mapping[Words, Sayable]
-    labels: Mapping[Words, LabelRule[bool] | LabelRule[float] | LabelRule[CertificationStatus]]
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ class Lexicon:
     grammar: NameGrammar
     values: ValueWords
     signals: Mapping[SignalName, SignalLexicon]
+    labels: Mapping[Words, tuple[tuple[SignalName, AnyLabel], ...]]  # by whole name of a tag or term
+    joined_labels: Mapping[str, tuple[tuple[SignalName, AnyLabel], ...]]  # the same, by name run together
     policy: PolicyLexicon
     graded: frozenset[str]
     expiry_names: frozenset[Words]
@@ -96,6 +99,10 @@ def _hit(lexicon: Lexicon, signal: SignalName, name: str) -> NameHit | None:
 def lexicon_of(rules: TrustRules) -> Lexicon:
     """The rules' lexicon; built once per content of the rules."""
     table, vocabulary = rules.signals, rules.vocabulary
+    labels: defaultdict[Words, list[tuple[SignalName, AnyLabel]]] = defaultdict(list)
+    for name, part in table.by_name.items():
+        for text, label in part.labels.items():
+            labels[words_of(text)].append((name, label))
     return Lexicon(
         grammar=_grammar(vocabulary),
         values=_value_words(vocabulary),
@@ -105,10 +112,11 @@ def lexicon_of(rules: TrustRules) -> Lexicon:
                 options={words_of(text): option for text, option in part.patterns.items()},
                 disqualifiers=single_words(part.disqualifiers),
                 values={words_of(text): said for text, said in part.values.items()},
-                labels={words_of(text): label for text, label in part.labels.items()},
             )
             for name, part in table.by_name.items()
         },
+        labels={words: tuple(found) for words, found in labels.items()},
+        joined_labels={"".join(words): tuple(found) for words, found in labels.items()},
         policy=PolicyLexicon(
             patterns=_patterns(dict.fromkeys(phrases(rules.policy_compliance.patterns), False)),
             disqualifiers=single_words(rules.policy_compliance.disqualifiers),

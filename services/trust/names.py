@@ -29,8 +29,10 @@ def _short_words(text: str) -> Words:
 
 
 def _split(text: str) -> Words:
-    plain = unicodedata.normalize("NFKD", _APOSTROPHES.sub("", text))
-    plain = "".join(char for char in plain if not unicodedata.combining(char))
+    plain = _APOSTROPHES.sub("", text)
+    if not plain.isascii():
+        decomposed = unicodedata.normalize("NFKD", plain)
+        plain = "".join(char for char in decomposed if not unicodedata.combining(char))
     return tuple(_singular(word.casefold()) for word in _WORD.findall(plain))
 
 

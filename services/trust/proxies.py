@@ -1,16 +1,15 @@
-"""Stand-ins for native signals: what custom fields, tags and terms say about a signal, one reading each."""
+"""Stand-ins for native signals: what a custom field says about a signal, one reading each."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from services.catalog.model import Asset, CertificationStatus
+from services.catalog.model import CertificationStatus
 from services.trust.lexicon import Lexicon, Sayable, SignalLexicon, lexicon_of
-from services.trust.names import NameHit, Words, is_negated_compound, words_of
+from services.trust.names import NameHit, words_of
 from services.trust.rules import QualityPattern, SignalName, TrustRules
 from services.trust.shares import read_explicit_share, read_share
 from services.trust.values import (
@@ -30,7 +29,6 @@ from services.trust.values import (
 _SHOWN_LENGTH = 80  # characters of a name or value in origins and notes
 _TELLING_WORD = 6  # letters of a word that says something by itself: "unique", "not-null" are rules, "ok" is none
 _RULE_WORDS = frozenset({"rule", "check", "expectation", "test"})
-_PAIR = re.compile(r"\s*([^:=]+?)\s*[:=]\s*([^:=]+?)\s*")
 
 
 class ProxyKind(StrEnum):
@@ -72,28 +70,21 @@ def shortened(text: str) -> str:
     return text if len(text) <= _SHOWN_LENGTH else text[: _SHOWN_LENGTH - 1] + "…"
 
 
-def proxies_of(asset: Asset, rules: TrustRules) -> tuple[Proxy, ...]:
-    """Every stand-in the asset carries, readable or not, in an order that its source cannot influence."""
-    found = [proxy for field in asset.custom_fields for proxy in read_custom_field(field.name, field.value, rules)]
-    found += [proxy for path in asset.tags for proxy in read_label(ProxyKind.TAG, path, rules)]
-    found += [proxy for term in asset.terms for proxy in read_label(ProxyKind.TERM, (term.name,), rules)]
-    return tuple(sorted(set(found), key=lambda proxy: (proxy.signal, proxy.kind, proxy.name, proxy.raw)))
-
-
 def read_custom_field(name: str, value: RawValue, rules: TrustRules) -> tuple[Proxy, ...]:
     """What one custom field says, by signal; empty when its name names none."""
     if isinstance(value, str) and len(value) > VALUE_LENGTH_LIMIT:
-        return tuple(_read_pair(ProxyKind.CUSTOM_FIELD, name, value, name, rules))
+        return tuple(read_pair(ProxyKind.CUSTOM_FIELD, name, value, name, rules))
     return _read_short_field(name, value, rules)
 
 
 # Flags and grades repeat all over a catalog; typed, since True, 1 and 1.0 are one key otherwise.
 @lru_cache(maxsize=8_192, typed=True)
 def _read_short_field(name: str, value: RawValue, rules: TrustRules) -> tuple[Proxy, ...]:
-    return tuple(_read_pair(ProxyKind.CUSTOM_FIELD, name, value, name, rules))
+    return tuple(read_pair(ProxyKind.CUSTOM_FIELD, name, value, name, rules))
 
 
-def _read_pair(kind: ProxyKind, name: str, value: RawValue, shown: str, rules: TrustRules) -> Iterator[Proxy]:
+def read_pair(kind: ProxyKind, name: str, value: RawValue, shown: str, rules: TrustRules) -> Iterator[Proxy]:
+    """What a name with a value says, as a custom field or as a label "CDE: yes" that is `shown` in the origin."""
     lexicon = lexicon_of(rules)
     for signal, part in lexicon.signals.items():
         hit = lexicon.hit(signal, name)
@@ -105,12 +96,13 @@ def _read_pair(kind: ProxyKind, name: str, value: RawValue, shown: str, rules: T
             reading, states_rules = _read_rules_text(value, lexicon, rules)
         else:
             reading = _read_value(signal, part, name, value, hit, lexicon)
-        confidence = _confidence(kind, options.confidence, rules)
-        proxy = _proxy(signal, kind, shown, reading, confidence, rules)
+        confidence = confidence_of(kind, options.confidence, rules)
+        proxy = as_proxy(signal, kind, shown, reading, confidence, rules)
         yield replace(proxy, raw=shortened("" if value is None else str(value)), states_rules=states_rules)
 
 
-def _confidence(kind: ProxyKind, own: float | None, rules: TrustRules) -> float:
+def confidence_of(kind: ProxyKind, own: float | None, rules: TrustRules) -> float:
+    """How far a stand-in is believed: by its own rule (`own`), else by its kind's."""
     by_kind = {
         ProxyKind.CUSTOM_FIELD: rules.confidence.custom_field,
         ProxyKind.TAG: rules.confidence.tag,
@@ -119,7 +111,7 @@ def _confidence(kind: ProxyKind, own: float | None, rules: TrustRules) -> float:
     return by_kind[kind] if own is None else own
 
 
-def _proxy(
+def as_proxy(
     signal: SignalName, kind: ProxyKind, name: str, reading: Reading[Sayable], confidence: float, rules: TrustRules
 ) -> Proxy:
     said = reading.said
@@ -209,57 +201,3 @@ def _states_rules(text: str, lexicon: Lexicon) -> bool:
         return False
     letters = [len(word) for word in words_of(text) if word.isalpha()]
     return len(letters) > 1 or max(letters, default=0) >= _TELLING_WORD
-
-
-@lru_cache(maxsize=16_384)  # a catalog has few tags and terms and many uses of them
-def read_label(kind: ProxyKind, path: tuple[str, ...], rules: TrustRules) -> tuple[Proxy, ...]:
-    """What a tag (its path, outermost first) or a term (its name) says.
-
-    It speaks when its whole name, or the name of its last two steps together, is a label of the rules, when it is
-    such a label negated ("Non-CDE"), or when it is a name with a value ("CDE: yes", or yes below CDE). It does not
-    when it asks ("CDE?") or stands below a step such as "Proposed".
-    """
-    lexicon = lexicon_of(rules)
-    if not path or "?" in path[-1] or (len(path) > 1 and is_blank(path[-2], lexicon.values)):
-        return ()
-    leaf, shown = path[-1], " > ".join(path[-2:])
-    if found := tuple(_whole_labels(kind, path, rules)) or tuple(_negated_labels(kind, leaf, rules)):
-        return found
-    if pair := _PAIR.fullmatch(leaf):
-        return tuple(_read_pair(kind, pair[1], pair[2], leaf, rules))
-    if len(path) > 1:
-        below = _read_pair(kind, path[-2], leaf, shown, rules)
-        return tuple(proxy for proxy in below if proxy.value is not None and not proxy.states_rules)
-    return ()
-
-
-def _labels(kind: ProxyKind, rules: TrustRules) -> Iterator[tuple[SignalName, Words, Sayable, float]]:
-    """(signal, words, what they say, confidence) of the labels that apply to this kind."""
-    for signal, part in lexicon_of(rules).signals.items():
-        for words, label in part.labels.items():
-            if kind.value in label.applies_to:
-                yield signal, words, label.says, _confidence(kind, label.confidence, rules)
-
-
-def _whole_labels(kind: ProxyKind, path: tuple[str, ...], rules: TrustRules) -> Iterator[Proxy]:
-    names = (words_of(path[-1]), words_of(" ".join(path[-2:])))
-    for signal, words, said, confidence in _labels(kind, rules):
-        if words in names:
-            yield _proxy(signal, kind, path[-1], read(said), confidence, rules)
-
-
-def _negated_labels(kind: ProxyKind, name: str, rules: TrustRules) -> Iterator[Proxy]:
-    lexicon = lexicon_of(rules)
-    for signal, words, said, confidence in _labels(kind, rules):
-        denied = CertificationStatus.NONE if said is CertificationStatus.CERTIFIED else False
-        affirms = said is True or said is CertificationStatus.CERTIFIED
-        if affirms and _is_negated(words_of(name), words, lexicon):
-            yield _proxy(signal, kind, name, read(denied), confidence, rules)
-
-
-def _is_negated(name: Words, label: Words, lexicon: Lexicon) -> bool:
-    grammar = lexicon.grammar
-    core = tuple(word for word in name if word not in lexicon.values.fillers)
-    if len(core) == 1:
-        return is_negated_compound(core[0], "".join(label), grammar.negating_prefixes)
-    return core[1:] == label and core[0] in grammar.negations | grammar.negations_before

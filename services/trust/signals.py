@@ -8,10 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from services.catalog.model import Asset, CertificationStatus
+from services.trust.labels import read_label
 from services.trust.lexicon import lexicon_of
 from services.trust.names import name_words
 from services.trust.policies import PolicyReference, policy_references
-from services.trust.proxies import Proxy, proxies_of, shortened
+from services.trust.proxies import Proxy, ProxyKind, read_custom_field, shortened
 from services.trust.rules import SignalName, TrustRules
 from services.trust.values import Legibility, read_day
 
@@ -90,7 +91,7 @@ class Signals:
 
 def read_signals(asset: Asset, rules: TrustRules) -> Signals:
     """The asset's signals under the rules. Never raises for a value: what cannot be read is noted and unknown."""
-    proxies = proxies_of(asset, rules)
+    proxies = _proxies(asset, rules)
     notes: list[str] = []
     found: list[Signal] = []
     status: CertificationStatus | None = None
@@ -130,6 +131,14 @@ def governance_words(signals: Signals) -> tuple[str, ...]:
         (quality is not None and quality >= HIGH_DATA_QUALITY_FROM, "high data quality"),
     )
     return tuple(word for holds, word in words if holds)
+
+
+def _proxies(asset: Asset, rules: TrustRules) -> tuple[Proxy, ...]:
+    """Every stand-in the asset carries, readable or not, in an order that its source cannot influence."""
+    found = [proxy for field in asset.custom_fields for proxy in read_custom_field(field.name, field.value, rules)]
+    found += [proxy for path in asset.tags for proxy in read_label(ProxyKind.TAG, path, rules)]
+    found += [proxy for term in asset.terms for proxy in read_label(ProxyKind.TERM, (term.name,), rules)]
+    return tuple(sorted(set(found), key=lambda proxy: (proxy.signal, proxy.kind, proxy.name, proxy.raw)))
 
 
 def _native(name: SignalName, asset: Asset, rules: TrustRules) -> Signal | None:
