@@ -68,9 +68,15 @@ def database_uri(settings: Settings) -> str:
     return uri
 
 
-def embedder(settings: Settings) -> SentenceTransformerEmbedder:
+def batch_embedder(settings: Settings) -> SentenceTransformerEmbedder:
     folder = find_model(settings.model)
     return SentenceTransformerEmbedder(folder, batch_rows=settings.embed_batch_rows, threads=settings.embed_threads)
+
+
+def query_embedder(settings: Settings) -> SentenceTransformerEmbedder:
+    # One short text gains nothing from a second thread, and on a busy machine the threads wait for each other: with
+    # two, a query was measured at eight times the processor time.
+    return SentenceTransformerEmbedder(find_model(settings.model), batch_rows=1, threads=1)
 
 
 def trust_rules(settings: Settings) -> TrustRules:
@@ -164,7 +170,7 @@ def _configured(source: SourceSettings, registered: bool) -> ConfiguredSource:
 @contextmanager
 def open_refresh(settings: Settings, progress: Progress | None = None) -> Iterator[RefreshSteps]:
     """The steps of a refresh over all configured sources."""
-    model = embedder(settings)
+    model = batch_embedder(settings)
     composer = Composer(
         trust_rules(settings),
         model,
@@ -227,7 +233,7 @@ def _query_database(settings: Settings) -> PgDatabase:
 
 
 def _query_services(settings: Settings, database: PgDatabase) -> QueryServices:
-    model = embedder(settings)
+    model = query_embedder(settings)
     rules = trust_rules(settings)
     search_store = PgSearchStore(database, exact_scan_rows=settings.exact_scan_rows)
     visibility = Visibility(search_store)

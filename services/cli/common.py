@@ -20,7 +20,8 @@ from services.logs import configure_logging
 from services.settings import Settings, load_settings
 
 LEVELS = click.Choice([level.label for level in Level], case_sensitive=False)
-PLAIN_SECONDS = 5.0  # between two plain progress lines of one stage
+PLAIN_SECONDS = 5.0  # until the second plain progress line of a stage; then twice as long each time, up to ...
+PLAIN_SECONDS_MOST = 60.0
 
 console = Console()
 notes = Console(stderr=True)
@@ -105,12 +106,13 @@ class _BarProgress:
 
 class _PlainProgress:
     def __init__(self) -> None:
-        self._last: dict[tuple[str, str], float] = {}
+        self._next: dict[tuple[str, str], tuple[float, float]] = {}  # when the next line is due, and the pause after it
 
     def __call__(self, stage: str, source: str, done: int, total: int | None) -> None:
         key, now = (stage, source), time.monotonic()
-        if now - self._last.get(key, 0.0) < PLAIN_SECONDS and done != total:
+        due, pause = self._next.get(key, (0.0, PLAIN_SECONDS))
+        if now < due and done != total:
             return
-        self._last[key] = now
+        self._next[key] = (now + pause, min(2 * pause, PLAIN_SECONDS_MOST))
         of_total = f" of {total}" if total is not None else ""
-        click.echo(f"{stage} {source}: {done}{of_total}".replace(" :", ":"), err=True)
+        click.echo(f"{stage} {source}".rstrip() + f": {done}{of_total}", err=True)
