@@ -289,8 +289,12 @@ class CatalogRecord(Part):
     attributes: Annotated[Attributes, BeforeValidator(_default_when_null)] = Attributes()
 
     def payload(self) -> dict[str, Any]:
-        """The record as plain JSON values, absent fields left out; `CatalogRecord(**payload)` gives it back."""
-        return self.model_dump(mode="json", exclude_defaults=True)
+        """The record as plain JSON values, what it does not say left out; `CatalogRecord(**payload)` gives it back.
+
+        What is said stays, also where it equals a default: an overlay's `"status": "none"` has to win over its owner.
+        """
+        said: dict[str, Any] = _said(self.model_dump(mode="json", exclude_unset=True))
+        return said
 
 
 class Asset(CatalogRecord):
@@ -308,6 +312,16 @@ class Asset(CatalogRecord):
         """Ids that the source declares to be the same thing seen through another system."""
         declared = self.extra.get("siblings") or ()
         return tuple(item for item in declared if isinstance(item, str))
+
+
+def _said(value: Any) -> Any:
+    """The value without nulls, empty lists and empty objects in its objects, at any depth."""
+    if isinstance(value, dict):
+        inner = {key: _said(item) for key, item in value.items()}
+        return {key: item for key, item in inner.items() if item is not None and item != [] and item != {}}
+    if isinstance(value, list):
+        return [_said(item) for item in value]
+    return value
 
 
 def asset_key(asset_id: str) -> int:
