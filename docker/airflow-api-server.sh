@@ -7,4 +7,4 @@ import json, os
 print(json.dumps({"admin": os.environ["AIRFLOW_ADMIN_PASSWORD"]}))
 PYTHON
 unset AIRFLOW_ADMIN_PASSWORD
-exec airflow api-server --host 0.0.0.0 --port 8080
+exec airflow api-server

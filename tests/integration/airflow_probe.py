@@ -24,6 +24,7 @@ def describe(dags_folder: str) -> dict[str, Any]:
 
     first, second = DagBag(dags_folder), DagBag(dags_folder)
     return {
+        "package": importlib.import_module("services").__file__,
         "import_errors": first.import_errors,
         "modules": loaded,
         "dags": {name: DagSerialization.to_dict(dag) for name, dag in first.dags.items()},

@@ -69,7 +69,8 @@ def test_parsing_loads_nothing_heavy_and_of_ours_only_the_errors(described: dict
     assert {name for name in loaded if name.startswith("services")} == {"services", "services.errors"}
 
 
-def test_our_package_is_not_shadowed() -> None:
+def test_our_package_is_not_shadowed(described: dict[str, Any]) -> None:
+    assert described["package"] == str(ROOT / "services" / "__init__.py")
     names = {file.stem for folder in ("dags", "plugins") for file in (ROOT / folder).glob("*.py")}
     assert "services" not in names
     assert all(name.startswith("vouch_") for name in {file.stem for file in (ROOT / "plugins").glob("*.py")})
