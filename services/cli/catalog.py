@@ -121,7 +121,7 @@ def evaluate(queries: Path, sources: tuple[str, ...], depths: str, as_json: bool
         print_json({**measures, "per_query": per_query})
     else:
         rows = [(name, f"{value:.4f}" if name != "queries" else int(value)) for name, value in measures.items()]
-        print_table("", ("measure", "value"), rows)
+        print_table(("measure", "value"), rows)
 
 
 def _depths(text: str) -> list[int]:
@@ -144,7 +144,7 @@ def _print_report(report: Mapping[str, Any]) -> None:
     names = [name for name in SHOWN_COUNTS if name in report["total"]]
     rows = [(source, *(counts.get(name, 0) for name in names)) for source, counts in report["sources"].items()]
     rows.append(("total", *(report["total"][name] for name in names)))
-    print_table("", ("source", *names), rows)
+    print_table(("source", *names), rows)
     version = f", index version {report['index_version']}" if report["index_version"] else ""
     dry = " (dry run, nothing was changed)" if report["dry_run"] else ""
     console.print(f"run {report['run_id']} {report['status']} in {report['total']['seconds']:.1f} s{version}{dry}")

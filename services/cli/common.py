@@ -23,7 +23,8 @@ LEVELS = click.Choice([level.label for level in Level], case_sensitive=False)
 PLAIN_SECONDS = 5.0  # until the second plain progress line of a stage; then twice as long each time, up to ...
 PLAIN_SECONDS_MOST = 60.0
 
-console = Console()
+PLAIN_WIDTH = 160  # where no terminal says how wide it is
+console = Console(width=None if sys.stdout.isatty() else PLAIN_WIDTH)
 notes = Console(stderr=True)
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -72,8 +73,8 @@ def split_list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:

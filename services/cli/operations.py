@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import click
 from pydantic import SecretStr
@@ -12,9 +12,11 @@ from services.access.principal import LOCAL_ADMINISTRATOR, Permission
 from services.access.rule import Level
 from services.catalog.model import Asset
 from services.cli.common import LEVELS, console, print_json, print_table, settings_for_command, split_list
+from services.cli.render import age_in_words
 from services.errors import PermanentError
 from services.index.pgvector.keys import PgKeyStore
 from services.index.pgvector.migrations import migrate
+from services.retrieval.status import SourceStatus
 from services.settings import PREFIX, Settings
 from services.wiring import (
     database_uri,
@@ -86,7 +88,7 @@ def sources_list(as_json: bool) -> None:
     if as_json:
         print_json([dict(zip(("name", "kind", "role", "place"), row, strict=True)) for row in rows])
     else:
-        print_table("", ("name", "kind", "role", "place"), rows)
+        print_table(("name", "kind", "role", "place"), rows)
 
 
 @sources.command("test")
@@ -127,7 +129,7 @@ def config_check(as_json: bool) -> None:
         print_json({"settings": values, "sources": [item.name for item in found]})
         return
     described = {PREFIX + name.upper(): field.description or "" for name, field in Settings.model_fields.items()}
-    print_table("", ("setting", "value", "what it is"), [(name, values[name], described[name]) for name in values])
+    print_table(("setting", "value", "what it is"), [(name, values[name], described[name]) for name in values])
     console.print(f"{len(found)} sources; all of this is valid")
 
 
@@ -154,12 +156,23 @@ def status(as_json: bool) -> None:
         return
     console.print(f"index version {report.index_version or '-'} of {report.model or 'no model yet'} on {report.engine}")
     rows = [
-        (item.name, item.kind, item.assets, item.last_run.outcome if item.last_run else "never", item.data_age_seconds)
+        (item.name, item.kind, item.assets, item.last_run.outcome if item.last_run else "never", _age(item))
         for item in report.sources
     ]
-    print_table("", ("source", "kind", "records", "last listing", "data age s"), rows)
-    runs = [(run.run_id, run.status, ", ".join(run.sources), run.started_at, run.finished_at) for run in report.runs]
-    print_table("", ("run", "status", "sources", "started", "finished"), runs)
+    print_table(("source", "kind", "records", "last listing", "data age"), rows)
+    runs = [
+        (run.run_id, run.status, ", ".join(run.sources), _moment(run.started_at), _moment(run.finished_at))
+        for run in report.runs
+    ]
+    print_table(("run", "status", "sources", "started", "finished"), runs)
+
+
+def _age(source: SourceStatus) -> str:
+    return "" if source.data_age_seconds is None else age_in_words(source.data_age_seconds)
+
+
+def _moment(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y-%m-%d %H:%M:%S %Z}"
 
 
 @click.group()
@@ -178,7 +191,7 @@ def quarantine_list(limit: int, as_json: bool) -> None:
         print_json([{key: _shown(value) for key, value in entry.items()} for entry in entries])
         return
     columns = ("source", "record_ref", "stage", "attempts", "error")
-    print_table("", columns, [[entry[column] for column in columns] for entry in entries])
+    print_table(columns, [[entry[column] for column in columns] for entry in entries])
     if not entries:
         console.print("the quarantine is empty")
 
@@ -234,7 +247,7 @@ def keys_list() -> None:
         )
         for record in records
     ]
-    print_table("", ("key", "user", "groups", "clearance", "permissions", "state", "expires"), rows)
+    print_table(("key", "user", "groups", "clearance", "permissions", "state", "expires"), rows)
 
 
 @keys.command("revoke")

@@ -21,7 +21,7 @@ def print_answer(answer: SearchAnswer) -> None:
         console.print("nothing found")
     for result in answer.results:
         _print_result(result)
-    age = "" if answer.data_age_seconds is None else f", data {_age(answer.data_age_seconds)} old"
+    age = "" if answer.data_age_seconds is None else f", data {age_in_words(answer.data_age_seconds)} old"
     console.print(f"[dim]index version {answer.index_version}{age}, {answer.took_ms:.0f} ms[/dim]")
 
 
@@ -31,16 +31,18 @@ def print_asset(view: AssetView) -> None:
     console.print(
         f"[bold]{escape(attributes['name'])}[/bold] ({attributes['object_type']})  {escape(attributes['id'])}"
     )
-    console.print(escape(view.narrative), highlight=False)
+    console.print(escape(view.narrative), highlight=False, soft_wrap=True)
     console.print(f"\n[bold]governance score {view.governance_score:.3f}[/bold]")
     _print_governance(view.governance)
     verdict = "eligible" if view.eligible else "not eligible"
     console.print(f"\n[bold]curation score {view.curation_score:.1f}[/bold], {verdict}")
     rows = [(part.item, f"{part.weight:g}", f"{part.achieved:.2f}", f"{part.points:.1f}") for part in view.curation]
-    print_table("", ("item", "weight", "achieved", "points"), rows)
+    print_table(("item", "weight", "achieved", "points"), rows)
     console.print(f"\n[bold]{len(view.chunks)} chunks[/bold]")
     for chunk in view.chunks:
-        console.print(f"[dim]{chunk.number} {escape(chunk.section)}[/dim] {escape(chunk.text)}", highlight=False)
+        console.print(
+            f"[dim]{chunk.number} {escape(chunk.section)}[/dim] {escape(chunk.text)}", highlight=False, soft_wrap=True
+        )
 
 
 def _print_result(result: Result) -> None:
@@ -52,15 +54,16 @@ def _print_result(result: Result) -> None:
         f"[bold]{result.rank:>2}. {escape(result.name)}[/bold]{title}  {result.object_type}"
         f"  [green]{result.final_score:.3f}[/green]{pinned}{notes}",
         highlight=False,
+        soft_wrap=True,
     )
-    console.print(f"    {place}  [dim]{escape(result.id)}[/dim]", highlight=False)
+    console.print(f"    {place}  [dim]{escape(result.id)}[/dim]", highlight=False, soft_wrap=True)
     if result.url:
-        console.print(f"    {escape(result.url)}", highlight=False)
+        console.print(f"    {escape(result.url)}", highlight=False, soft_wrap=True)
     if result.matched:
-        console.print(f"    [dim]{escape(_shortened(result.matched.text))}[/dim]", highlight=False)
+        console.print(f"    [dim]{escape(_shortened(result.matched.text))}[/dim]", highlight=False, soft_wrap=True)
     if result.siblings:
         ids = escape(", ".join(result.siblings.ids))
-        console.print(f"    and {result.siblings.count} like it: {ids}", highlight=False)
+        console.print(f"    and {result.siblings.count} like it: {ids}", highlight=False, soft_wrap=True)
     if result.explain:
         _print_explanation(result.explain)
 
@@ -74,6 +77,7 @@ def _print_explanation(explain: Explanation) -> None:
         f"    governance {explain.governance_score:.3f}    curation {explain.curation_score:.0f}"
         f" ({'eligible' if explain.eligible else 'not eligible'})",
         highlight=False,
+        soft_wrap=True,
     )
     for part in explain.governance:
         if part.contribution:
@@ -81,6 +85,7 @@ def _print_explanation(explain: Explanation) -> None:
                 f"      {part.signal} {part.weight:g} x {part.value:g} x {part.confidence:g}"
                 f" = {part.contribution:.3f}  [dim]{escape(part.origin)}[/dim]",
                 highlight=False,
+                soft_wrap=True,
             )
 
 
@@ -96,14 +101,15 @@ def _print_governance(parts: Sequence[GovernancePart]) -> None:
         )
         for part in parts
     ]
-    print_table("", ("signal", "value", "confidence", "weight", "contribution", "origin"), rows)
+    print_table(("signal", "value", "confidence", "weight", "contribution", "origin"), rows)
 
 
 def _shortened(text: str) -> str:
     return text if len(text) <= MATCH_CHARACTERS else text[: MATCH_CHARACTERS - 1].rstrip() + "…"
 
 
-def _age(seconds: float) -> str:
+def age_in_words(seconds: float) -> str:
+    """A duration in its largest whole unit: "3 h"."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"

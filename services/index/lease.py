@@ -20,15 +20,16 @@ def local_holder() -> str:
 def is_dead(held: LeaseHolder, new_holder: str, lease_seconds: float) -> bool:
     """True when the holder cannot be at work any more.
 
-    A process of this host is asked for by pid and start time. The scheduler runs one refresh at a time, so a new run of
-    the same workflow says that the former is over. Whoever else stays silent for `lease_seconds` counts as dead.
+    A process of this host is asked for by pid and start time. A workflow's holder is "scheduler:workflow:run"; the
+    scheduler runs one at a time, so a new run of the same workflow says that the former is over. Whoever else stays
+    silent for `lease_seconds` counts as dead.
     """
     kind, _, rest = held.holder.partition(":")
     if kind == LOCAL:
         host, pid, started = rest.rsplit(":", 2)
         if host == socket.gethostname():
             return not _lives(int(pid), started)
-    elif held.holder.rsplit(":", 1)[0] == new_holder.rsplit(":", 1)[0]:
+    elif held.holder.split(":")[:2] == new_holder.split(":")[:2]:
         return True
     return held.silent_seconds > lease_seconds
 

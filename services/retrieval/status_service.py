@@ -98,6 +98,6 @@ def _run(run: Run) -> RecentRun:
         status=run.status,
         started_at=run.started_at,
         finished_at=run.finished_at,
-        counts=totals,
+        counts={name: int(value) if value == int(value) else value for name, value in totals.items()},
         sources=run.sources,
     )
