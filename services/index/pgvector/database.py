@@ -39,6 +39,10 @@ class PgDatabase:
             open=False,
         )
 
+    @property
+    def rehearsing(self) -> bool:
+        return False
+
     def close(self) -> None:
         self._pool.close()
 
@@ -49,6 +53,13 @@ class PgDatabase:
             self._pool.open()
             with self._pool.connection() as connection, connection.transaction():
                 yield connection
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Connection[Row]]:
+        """One transaction that only reads, all of whose statements see the same moment."""
+        with self.transaction() as connection:
+            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            yield connection
 
     @contextmanager
     def rehearsal(self) -> Iterator[Rehearsal]:
@@ -62,6 +73,10 @@ class Rehearsal:
 
     def __init__(self, connection: Connection[Row]) -> None:
         self._connection = connection
+
+    @property
+    def rehearsing(self) -> bool:
+        return True
 
     @contextmanager
     def transaction(self) -> Iterator[Connection[Row]]:

@@ -8,12 +8,12 @@ from dataclasses import asdict
 from psycopg import Connection
 from psycopg.types.json import Jsonb
 
-from services.access.rule import AccessRule, at_least_as_visible
+from services.access.rule import AccessRule, narrowed
 from services.catalog.model import ObjectType
 from services.context.labels import Neighbour
 from services.index.pgvector.access_lists import intern_rules, rules_by_id
 from services.index.pgvector.database import Database, Row
-from services.index.pgvector.runs import fence
+from services.index.pgvector.runs import fenced
 from services.index.store import Composed, Draft, StaleAsset, UncomposedDraft
 from services.sql_files import load_queries
 
@@ -45,9 +45,7 @@ class PgDraftStore:
                 )
 
     def stage(self, run_id: str, drafts: Sequence[Draft]) -> int:
-        keys = [draft.asset_key for draft in drafts]
-        with self._database.transaction() as connection:
-            fence(connection, run_id)
+        with fenced(self._database, run_id) as connection:
             acl_ids = intern_rules(connection, {draft.access for draft in drafts})
             connection.execute(QUERIES["incoming_drafts_table"])
             with connection.cursor().copy(QUERIES["incoming_drafts_copy"]) as copy:
@@ -59,10 +57,9 @@ class PgDraftStore:
             # A rehearsal never commits, so the next page must not find this one.
             connection.execute("TRUNCATE incoming_draft")
             _replace_edges(connection, drafts)
+            written += connection.execute(QUERIES["recompose_referring"], {"keys": relabelled}).rowcount
             written += connection.execute(QUERIES["redraft_referring"], {"keys": relabelled}).rowcount
-            tightened = _tightened(connection, {draft.asset_key: draft.access for draft in drafts}, keys)
-            if tightened:
-                connection.execute(QUERIES["tighten_access"], {"keys": tightened})
+            _tighten(connection, {draft.asset_key: draft.access for draft in drafts})
             return written
 
     def uncomposed(self, after_key: int, limit: int) -> tuple[UncomposedDraft, ...]:
@@ -82,8 +79,7 @@ class PgDraftStore:
 
     def set_composed(self, run_id: str, composed: Mapping[int, Composed]) -> None:
         row = {"keys": list(composed), "composed": [Jsonb(asdict(value)) for value in composed.values()]}
-        with self._database.transaction() as connection:
-            fence(connection, run_id)
+        with fenced(self._database, run_id) as connection:
             connection.execute(QUERIES["set_composed"], row)
 
     def publishable(self, source: str, after_key: int, limit: int) -> tuple[int, ...]:
@@ -112,16 +108,17 @@ def _replace_edges(connection: Connection[Row], drafts: Sequence[Draft]) -> None
     connection.execute(QUERIES["add_edges"], row)
 
 
-def _tightened(connection: Connection[Row], new: Mapping[int, AccessRule], keys: Sequence[int]) -> list[int]:
-    published = connection.execute(QUERIES["published_access"], {"keys": list(keys)}).fetchall()
+def _tighten(connection: Connection[Row], new: Mapping[int, AccessRule]) -> None:
+    """Until they are published, assets are shown to those alone whom the old and the new list let in."""
+    published = connection.execute(QUERIES["published_access"], {"keys": list(new)}).fetchall()
     old = rules_by_id(connection, (row["acl_id"] for row in published))
-    # Everybody whom the new rule lets in was let in before: then the text they may read meanwhile is no leak.
-    return [
-        row["asset_key"]
-        for row in published
-        if old[row["acl_id"]] != new[row["asset_key"]]
-        and at_least_as_visible(old[row["acl_id"]], new[row["asset_key"]])
-    ]
+    rules = {row["asset_key"]: narrowed(old[row["acl_id"]], new[row["asset_key"]]) for row in published}
+    acl_ids = intern_rules(connection, rules.values())
+    stricter = {row["asset_key"]: acl_ids[rules[row["asset_key"]]] for row in published}
+    changed = {row["asset_key"] for row in published if stricter[row["asset_key"]] != row["acl_id"]}
+    if changed:
+        row = {"keys": list(changed), "acl_ids": [stricter[key] for key in changed]}
+        connection.execute(QUERIES["tighten_access"], row)
 
 
 def _neighbour(row: Row, access: AccessRule) -> Neighbour:

@@ -8,7 +8,7 @@ from psycopg import Connection, sql
 
 from services.index.identity import ModelIdentity
 from services.index.pgvector.database import Database, Row
-from services.index.pgvector.runs import fence
+from services.index.pgvector.runs import fenced
 from services.index.store import Vectors
 from services.sql_files import load_queries
 
@@ -70,8 +70,7 @@ class PgEmbeddingStore:
 
     def add_vectors(self, run_id: str, hashes: Sequence[str], vectors: Vectors) -> int:
         row = {"hashes": [bytes.fromhex(text) for text in hashes], "vectors": list(vectors)}
-        with self._database.transaction() as connection:
-            fence(connection, run_id)
+        with fenced(self._database, run_id) as connection:
             return connection.execute(DRAFTS["add_vectors"], row).rowcount
 
     def ensure_version(self, model: ModelIdentity) -> int:
@@ -89,16 +88,14 @@ class PgEmbeddingStore:
     def publish(self, run_id: str, version: int, keys: Sequence[int]) -> int:
         row = {"keys": list(keys)}
         written = 0
-        with self._database.transaction() as connection:
-            fence(connection, run_id)
+        with fenced(self._database, run_id) as connection:
             for step, counts in PUBLISH_STEPS:
                 rows = connection.execute(version_query(PUBLISH[step], version), row).rowcount
                 written += rows if counts else 0
         return written
 
     def verify(self, run_id: str, version: int, exact_scan_rows: int) -> Mapping[str, int]:
-        with self._database.transaction() as connection:
-            fence(connection, run_id)
+        with fenced(self._database, run_id) as connection:
             checks = connection.execute(version_query(VERSIONS["verify_version"], version)).fetchone() or {}
             faults = {name: int(count) for name, count in checks.items() if count}
             if not faults:

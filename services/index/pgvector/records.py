@@ -10,7 +10,7 @@ import numpy.typing as npt
 from psycopg.types.json import Jsonb
 
 from services.index.pgvector.database import Database
-from services.index.pgvector.runs import fence
+from services.index.pgvector.runs import fenced
 from services.index.store import IncomingRecord, QuarantineEntry, StoredRecord
 from services.sql_files import load_queries
 
@@ -31,8 +31,7 @@ class PgRecordStore:
         return tuple(StoredRecord(**row) for row in rows)
 
     def merge(self, run_id: str, source: str, *, overlay: bool, records: Sequence[IncomingRecord]) -> int:
-        with self._database.transaction() as connection:
-            fence(connection, run_id)
+        with fenced(self._database, run_id) as connection:
             connection.execute(QUERIES["incoming_records_table"])
             with connection.cursor().copy(QUERIES["incoming_records_copy"]) as copy:
                 copy.set_types(COPY_TYPES)
@@ -50,15 +49,13 @@ class PgRecordStore:
             return np.fromiter((row["asset_key"] for row in cursor), dtype=np.int64)
 
     def quarantine(self, run_id: str, entries: Sequence[QuarantineEntry]) -> None:
-        with self._database.transaction() as connection:
-            fence(connection, run_id)
+        with fenced(self._database, run_id) as connection:
             for entry in entries:
                 row = {**vars(entry), "run_id": run_id, "payload": entry.payload[:KEPT_PAYLOAD_CHARACTERS]}
                 connection.execute(QUERIES["quarantine_add"], row)
 
     def resolve_quarantine(self, run_id: str, stage: str, source: str | None) -> None:
-        with self._database.transaction() as connection:
-            fence(connection, run_id)
+        with fenced(self._database, run_id) as connection:
             connection.execute(QUERIES["quarantine_resolve"], {"run_id": run_id, "stage": stage, "source": source})
 
     def quarantined(self, limit: int) -> tuple[Mapping[str, Any], ...]:

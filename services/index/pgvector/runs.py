@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from psycopg import Connection
@@ -15,10 +16,17 @@ from services.sql_files import load_queries
 QUERIES = load_queries("pgvector/queries/runs.sql")
 
 
-def fence(connection: Connection[Row], run_id: str) -> None:
-    """Hold the lease until this transaction ends. Raises RunFenced when a newer run has it."""
-    if connection.execute(QUERIES["lease_beat"], {"run_id": run_id}).rowcount != 1:
-        raise RunFenced(f"run {run_id} no longer holds the lease: a newer refresh took over; nothing was written")
+@contextmanager
+def fenced(database: Database, run_id: str) -> Iterator[Connection[Row]]:
+    """One transaction that holds the lease to its end. Raises RunFenced when a newer run has it.
+
+    A rehearsal only looks: it goes on for as long as a listing, and nobody shall wait for what will be undone.
+    """
+    with database.transaction() as connection:
+        check = QUERIES["lease_look" if database.rehearsing else "lease_beat"]
+        if connection.execute(check, {"run_id": run_id}).rowcount != 1:
+            raise RunFenced(f"run {run_id} no longer holds the lease: a newer refresh took over; nothing was written")
+        yield connection
 
 
 class PgRunStore:
@@ -37,21 +45,19 @@ class PgRunStore:
         dry_run: bool,
         is_dead: Callable[[LeaseHolder], bool],
     ) -> str:
+        row = {"run_id": run_id, "holder": holder, "sources": list(sources), "full": full, "dry_run": dry_run}
         with self._database.transaction() as connection:
-            held = connection.execute(QUERIES["lease_lock"]).fetchone()
+            # Looked at before it is locked, too: whoever writes holds the lease, and a refusal shall not wait for it.
+            held = _living_run(connection, row, is_dead)
             if held is None:
-                raise PermanentError("the table refresh_lease lost its row; run: vouch db migrate on a fresh database")
-            if held["run_id"] is not None:
-                current = LeaseHolder(held["run_id"], held["holder"], held["started_at"], held["silent_seconds"])
-                if current.holder == holder:
-                    return current.run_id
-                if not is_dead(current):
-                    raise RefreshInProgress(
-                        f"refresh {current.run_id} has been running since {current.started_at:%Y-%m-%d %H:%M:%S %Z}"
-                        f" ({current.holder}); wait for it, or stop it and try again"
-                    )
-                _end(connection, current.run_id, "abandoned", "it fell silent; a newer run took over", None)
-            row = {"run_id": run_id, "holder": holder, "sources": list(sources), "full": full, "dry_run": dry_run}
+                if connection.execute(QUERIES["lease_lock"]).rowcount != 1:
+                    raise PermanentError("the table refresh_lease lost its row; migrate a fresh database")
+                held = _living_run(connection, row, is_dead)
+            if held is not None:
+                return held
+            abandoned = connection.execute(QUERIES["lease_held"]).fetchone()
+            if abandoned is not None:
+                _end(connection, abandoned["run_id"], "abandoned", "it fell silent; a newer run took over", None)
             connection.execute(QUERIES["run_add"], row)
             connection.execute(QUERIES["lease_take"], {"run_id": run_id, "holder": holder})
             return run_id
@@ -70,14 +76,13 @@ class PgRunStore:
 
     def count(self, run_id: str, source: str, counts: Mapping[str, float], *, add: bool = False) -> None:
         query = QUERIES["run_count_add" if add else "run_count_put"]
-        with self._database.transaction() as connection:
+        with fenced(self._database, run_id) as connection:
             for name, value in counts.items():
                 connection.execute(query, {"run_id": run_id, "source": source, "name": name, "value": value})
 
     def end_listing(self, run_id: str, source: str, outcome: str, detail: str) -> None:
         row = {"run_id": run_id, "source": source, "outcome": outcome, "detail": detail}
-        with self._database.transaction() as connection:
-            fence(connection, run_id)
+        with fenced(self._database, run_id) as connection:
             connection.execute(QUERIES["run_source_put"], row)
 
     def end(self, run_id: str, status: str, *, error: str | None, version: int | None) -> None:
@@ -100,6 +105,28 @@ class PgSourceStore:
     def sources(self) -> tuple[Mapping[str, Any], ...]:
         with self._database.transaction() as connection:
             return tuple(connection.execute(QUERIES["sources_list"]).fetchall())
+
+
+def _living_run(
+    connection: Connection[Row], asked: Mapping[str, Any], is_dead: Callable[[LeaseHolder], bool]
+) -> str | None:
+    """The run that the asking holder has already; None when the lease is free or its holder dead.
+
+    Raises RefreshInProgress for any other run, and for one of the same holder that is about something else.
+    """
+    held = connection.execute(QUERIES["lease_held"]).fetchone()
+    if held is None:
+        return None
+    same = (held["holder"], held["sources"], held["full_listing"], held["dry_run"])
+    if same == (asked["holder"], asked["sources"], asked["full"], asked["dry_run"]):
+        return str(held["run_id"])
+    current = LeaseHolder(held["run_id"], held["holder"], held["started_at"], held["silent_seconds"])
+    if is_dead(current):
+        return None
+    raise RefreshInProgress(
+        f"refresh {current.run_id} has been running since {current.started_at:%Y-%m-%d %H:%M:%S %Z}"
+        f" ({current.holder}); wait for it, or stop it and try again"
+    )
 
 
 def _end(connection: Connection[Row], run_id: str, status: str, error: str | None, version: int | None) -> None:

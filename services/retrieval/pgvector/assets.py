@@ -20,7 +20,7 @@ class PgAssetStore:
         self._database = database
 
     def asset(self, asset_id: str, version: int | None, acl_ids: Sequence[int]) -> StoredAsset | None:
-        with self._database.transaction() as connection:
+        with self._database.snapshot() as connection:
             row = connection.execute(QUERIES["asset_by_id"], {"id": asset_id, "acl_ids": list(acl_ids)}).fetchone()
             if row is None:
                 return None
@@ -43,7 +43,7 @@ class PgAssetStore:
 
     def hidden(self, asset_ids: Sequence[str], acl_ids: Sequence[int]) -> frozenset[str]:
         keys = list({asset_key(asset_id) for asset_id in asset_ids})
-        with self._database.transaction() as connection:
+        with self._database.snapshot() as connection:
             known = {row["id"] for row in connection.execute(QUERIES["known_of"], {"keys": keys})}
             row = {"keys": keys, "acl_ids": list(acl_ids)}
             visible = {row["id"] for row in connection.execute(QUERIES["visible_of"], row)}

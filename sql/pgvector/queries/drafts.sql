@@ -76,6 +76,12 @@ INSERT INTO edge (asset_key, target_key)
 SELECT * FROM unnest(%(from_keys)s::bigint[], %(to_keys)s::bigint[])
 ON CONFLICT DO NOTHING;
 
+-- name: recompose_referring
+-- Drafts that refer to these keys have to be composed again, also those of assets that were never published.
+UPDATE draft SET composed = NULL
+FROM edge
+WHERE edge.asset_key = draft.asset_key AND edge.target_key = ANY(%(keys)s) AND draft.composed IS NOT NULL;
+
 -- name: redraft_referring
 -- Published assets that refer to these keys are drafted again, unchanged but for what they say of them.
 INSERT INTO draft (asset_key, id, source, object_type, name, title, acl_id, record_digest, payload)
@@ -85,13 +91,13 @@ FROM edge
 JOIN asset USING (asset_key)
 JOIN asset_document USING (asset_key)
 WHERE edge.target_key = ANY(%(keys)s)
-ON CONFLICT (asset_key) DO UPDATE SET composed = NULL;
+ON CONFLICT (asset_key) DO NOTHING;
 
 -- name: tighten_access
 -- A stricter access list holds at once; whatever else changed waits until it is published as a whole.
-UPDATE asset SET acl_id = draft.acl_id
-FROM draft
-WHERE draft.asset_key = asset.asset_key AND draft.asset_key = ANY(%(keys)s) AND draft.acl_id <> asset.acl_id;
+UPDATE asset SET acl_id = given.acl_id
+FROM (SELECT * FROM unnest(%(keys)s::bigint[], %(acl_ids)s::bigint[])) AS given (asset_key, acl_id)
+WHERE given.asset_key = asset.asset_key;
 
 -- name: published_access
 -- The access list that readers are held to now.

@@ -17,7 +17,9 @@ LIMIT %(limit)s;
 -- Corpus totals, by the difference that these drafts make. Before publish_assets: it reads the old lengths.
 WITH change AS (
     SELECT count(*) FILTER (WHERE asset.asset_key IS NULL) AS assets,
-           sum((draft.composed ->> 'keyword_length')::real - coalesce(asset.keyword_length, 0)) AS total_length
+           -- Lengths are stored in single precision, but must be added up in double.
+           sum((draft.composed ->> 'keyword_length')::real::float8 - coalesce(asset.keyword_length, 0)::float8)
+               AS total_length
     FROM draft LEFT JOIN asset USING (asset_key)
     WHERE draft.asset_key = ANY(%(keys)s)
 )

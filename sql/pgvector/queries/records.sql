@@ -13,9 +13,14 @@ CREATE TEMPORARY TABLE IF NOT EXISTS incoming_record (LIKE record) ON COMMIT DEL
 COPY incoming_record (source, asset_key, id, overlay, payload_hash, payload) FROM STDIN (FORMAT BINARY);
 
 -- name: merge_records
--- Only rows that differ are written; an id that another source owns is skipped (the caller has rejected it already).
+-- Only rows that differ are written; an id that another source owns is skipped, also one that has just been taken.
 INSERT INTO record AS stored (source, asset_key, id, overlay, payload_hash, payload)
-SELECT source, asset_key, id, overlay, payload_hash, payload FROM incoming_record
+SELECT source, asset_key, id, overlay, payload_hash, payload
+FROM incoming_record AS incoming
+WHERE overlay OR NOT EXISTS (
+    SELECT FROM record AS owned
+    WHERE owned.asset_key = incoming.asset_key AND NOT owned.overlay AND owned.source <> incoming.source
+)
 ON CONFLICT (source, asset_key) DO UPDATE
 SET overlay = excluded.overlay, payload_hash = excluded.payload_hash, payload = excluded.payload
 WHERE (stored.overlay, stored.payload_hash) IS DISTINCT FROM (excluded.overlay, excluded.payload_hash);

@@ -1,9 +1,12 @@
+-- name: lease_held
+-- Who holds the lease, and what for; no row when it is free.
+SELECT lease.run_id, lease.holder, run.started_at, run.sources, run.full_listing, run.dry_run,
+       extract(epoch FROM clock_timestamp() - lease.heartbeat_at)::float8 AS silent_seconds
+FROM refresh_lease lease JOIN refresh_run run USING (run_id);
+
 -- name: lease_lock
--- Who holds the lease; locked until this transaction ends.
-SELECT lease.run_id, lease.holder, lease.heartbeat_at, run.started_at,
-       extract(epoch FROM now() - lease.heartbeat_at)::float8 AS silent_seconds
-FROM refresh_lease lease LEFT JOIN refresh_run run USING (run_id)
-FOR UPDATE OF lease;
+-- Nobody else takes or beats the lease until this transaction ends.
+SELECT FROM refresh_lease FOR UPDATE;
 
 -- name: lease_take
 -- The lease is ours from now on.
@@ -12,6 +15,10 @@ UPDATE refresh_lease SET run_id = %(run_id)s, holder = %(holder)s, heartbeat_at 
 -- name: lease_beat
 -- Touch the lease, but only while it is ours: the fence in front of every write.
 UPDATE refresh_lease SET heartbeat_at = now() WHERE run_id = %(run_id)s;
+
+-- name: lease_look
+-- Whether the lease is ours, without holding it.
+SELECT FROM refresh_lease WHERE run_id = %(run_id)s;
 
 -- name: lease_give_back
 -- Free for the next run.

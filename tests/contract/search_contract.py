@@ -1,0 +1,5 @@
+"""Reads for search, whichever engine answers."""
+
+
+class SearchContract:
+    """Needs the fixture `engine`."""

@@ -1,0 +1,15 @@
+"""Everything that the refresh may rely on, whichever engine keeps the index.
+
+An engine's test class inherits `StoreContract` and gives the fixture `engine`.
+"""
+
+from __future__ import annotations
+
+from tests.contract.draft_contract import DraftContract
+from tests.contract.publish_contract import PublishContract
+from tests.contract.record_contract import RecordContract
+from tests.contract.run_contract import RunContract
+
+
+class StoreContract(RunContract, RecordContract, DraftContract, PublishContract):
+    """All four parts together."""
