@@ -17,6 +17,10 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = REPOSITORY.parent / "shared"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--run-benchmarks", action="store_true", help="run tests/benchmarks too; they take minutes")
+
+
 @pytest.fixture(scope="session")
 def shared_folder() -> Path:
     """Public catalogs and benchmarks kept beside the checkout; tests that read them skip without."""
