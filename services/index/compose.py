@@ -28,6 +28,8 @@ from services.trust.signals import Signals, governance_words, read_signals
 
 # Raise it when the same asset must come out differently: every asset is then composed again, on the next refresh.
 COMPOSER_VERSION = 1
+# An index over whole names holds no longer ones, and nobody types them.
+WHOLE_NAME_BYTES_LIMIT = 2048
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class Composer:
         model = self._embedder.identity
         return Composed(
             keyword_length=keywords.length,
-            whole_names=whole_names(asset),
+            whole_names=tuple(name for name in whole_names(asset) if len(name.encode()) <= WHOLE_NAME_BYTES_LIMIT),
             **_facets(asset),
             shape=_shape(asset),
             siblings=tuple(sorted(asset_key(sibling) for sibling in asset.siblings)),

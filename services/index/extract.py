@@ -17,11 +17,14 @@ from services.catalog.model import CatalogRecord, asset_key, payload_hash
 from services.catalog.sources.base import Ending, Outcome, Page, Source
 from services.errors import KeyCollision
 from services.index.store import IncomingRecord, QuarantineEntry, RecordStore
+from services.text.clean import scrub
 
 log = structlog.get_logger()
 
 STAGE = "extract"
-NOTICES_KEPT = 50
+NOTICES_TOLD = 50
+NOTICES_KEPT = 1000  # distinct ones; a catalog may have a new one on every line
+REFERENCE_BYTES_LIMIT = 2048  # quarantine is found by it, and an index holds no longer entries
 SETTLE_KEYS = 65_536
 
 
@@ -90,7 +93,7 @@ def extract(source: Source, records: RecordStore, run_id: str, on_page: Callable
     if listing.outcome is Outcome.COMPLETE:
         listing.missing = seen.missing_from(records.keys(source.name))
         records.resolve_quarantine(run_id, STAGE, source.name)
-    for notice, count in listing.notices.most_common(NOTICES_KEPT):
+    for notice, count in listing.notices.most_common(NOTICES_TOLD):
         log.info("source notice", run_id=run_id, source=source.name, notice=notice, pages=count)
     return listing
 
@@ -103,41 +106,54 @@ def _take_page(page: Page, source: Source, records: RecordStore, run_id: str, se
             fresh.append(record)
         else:
             rejected.append(_entry(source, record.id, "duplicate id: an earlier record of this listing has it"))
-    changed = _changed(fresh, source, records, rejected)
-    if changed:
-        records.merge(run_id, source.name, overlay=source.overlay, records=changed)
+    changed, refused = _changed(fresh, source, records)
+    written = records.merge(run_id, source.name, overlay=source.overlay, records=changed) if changed else 0
+    if written < len(changed):
+        # Another source took one of the ids since they were looked up.
+        _, refused = _changed(fresh, source, records)
+    rejected += refused
     if rejected:
         records.quarantine(run_id, rejected)
     listing.seen += len(page.records) + len(page.rejected)
     listing.quarantined += len(rejected)
-    listing.changed += len(changed)
+    listing.changed += written
     listing.unchanged = listing.seen - listing.quarantined - listing.changed
-    listing.notices.update(page.notices)
+    known = listing.notices.keys()
+    listing.notices.update(item for item in page.notices if item in known or len(known) < NOTICES_KEPT)
 
 
 def _changed(
-    fresh: Sequence[CatalogRecord], source: Source, records: RecordStore, rejected: list[QuarantineEntry]
-) -> list[IncomingRecord]:
-    """The records that differ from what is stored; those that another source owns are rejected."""
+    fresh: Sequence[CatalogRecord], source: Source, records: RecordStore
+) -> tuple[list[IncomingRecord], list[QuarantineEntry]]:
+    """The records that differ from what is stored, and those that are refused: another source owns them, or no store
+    can keep them."""
     stored = records.stored([asset_key(record.id) for record in fresh])
     ids = {row.asset_key: row.id for row in stored}
     owners = {row.asset_key: row.source for row in stored if not row.overlay and row.source != source.name}
-    hashes = {row.asset_key: row.payload_hash for row in stored if row.source == source.name}
+    known = {row.asset_key: (row.overlay, row.payload_hash) for row in stored if row.source == source.name}
     changed: list[IncomingRecord] = []
+    refused: list[QuarantineEntry] = []
     for record in fresh:
         key = asset_key(record.id)
         if ids.get(key, record.id) != record.id:
             raise KeyCollision(f"ids {record.id!r} and {ids[key]!r} share the key {key}; rename one of them")
         if not source.overlay and key in owners:
             fix = f"source {owners[key]!r} owns this id; make {source.name!r} an overlay or change the id"
-            rejected.append(_entry(source, record.id, fix))
+            refused.append(_entry(source, record.id, fix))
             continue
-        payload = record.payload()
-        digest = payload_hash(payload)
-        if hashes.get(key) != digest:
+        try:
+            payload = record.payload()
+            digest = payload_hash(payload)
+        except (ValueError, RecursionError):
+            refused.append(_entry(source, record.id, "cannot be stored: nested too deeply, or a number is not finite"))
+            continue
+        if known.get(key) != (source.overlay, digest):
             changed.append(IncomingRecord(key, record.id, digest, payload))
-    return changed
+    return changed, refused
 
 
 def _entry(source: Source, record_ref: str, error: str, payload: str = "") -> QuarantineEntry:
-    return QuarantineEntry(source.name, record_ref, STAGE, error, payload)
+    """What could not be read may hold anything, characters that no store can keep among it."""
+    reference, error, payload = (scrub(text)[0] for text in (record_ref, error, payload))
+    short = reference.encode()[:REFERENCE_BYTES_LIMIT].decode(errors="ignore")
+    return QuarantineEntry(source.name, short, STAGE, error, payload)

@@ -36,6 +36,8 @@ def is_dead(held: LeaseHolder, new_holder: str, lease_seconds: float) -> bool:
 
 def _lives(pid: int, started: str) -> bool:
     try:
-        return f"{psutil.Process(pid).create_time():.2f}" == started
+        process = psutil.Process(pid)
+        # A process that was killed and that nobody reaped is listed still.
+        return process.status() != psutil.STATUS_ZOMBIE and f"{process.create_time():.2f}" == started
     except psutil.NoSuchProcess:
         return False

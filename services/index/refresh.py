@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -94,7 +96,8 @@ class RefreshSteps:
             dry_run=dry_run,
             is_dead=lambda held: is_dead(held, holder, lease_seconds),
         )
-        self._stores.sources.put_sources([source.entry for source in self._sources.values()])
+        if not dry_run:
+            self._stores.sources.put_sources([source.entry for source in self._sources.values()])
         log.info("refresh begun", run_id=taken, sources=names, full=full, dry_run=dry_run)
         return taken
 
@@ -105,7 +108,7 @@ class RefreshSteps:
     def extract(self, run_id: str, source_name: str) -> dict[str, Any]:
         """Pull one source; its counts and `outcome`. In a dry run nothing stays, and later stages are counted here.
 
-        Raises when the listing failed; what it had brought until then is kept, other sources may go on.
+        Raises when the listing failed; what it had brought until then is kept and counted, other sources may go on.
         """
         run = self._stores.runs.run(run_id)
         source = self._configured(source_name).open()
@@ -132,7 +135,11 @@ class RefreshSteps:
         run = self._stores.runs.run(run_id)
         if run.dry_run:
             return {"drafted": 0, "composed": 0, "quarantined": 0}
-        counts = self._compose(run, self._stores)
+        counts, failed = self._compose(run, self._stores)
+        # Put, not added: a compose that is tried again meets the same records again.
+        for source in {*run.counts, *failed}:
+            rejected = run.counts.get(source, {}).get("rejected", 0)
+            self._stores.runs.count(run_id, source, {"quarantined": rejected + failed[source]})
         self._stop_above_quarantine_limit(run_id)
         log.info("composed", run_id=run_id, **counts)
         return counts
@@ -233,27 +240,36 @@ class RefreshSteps:
         return sorted(dict.fromkeys(names), key=lambda name: self._configured(name).entry.overlay)
 
     def _keep_listing(self, run: Run, source: Source) -> tuple[Listing, dict[str, float]]:
-        listing = extract(source, self._stores.records, run.run_id, self._page_progress(source.name))
-        return listing, dict(listing.counts())
+        listing = extract(source, self._stores.records, run.run_id, self._page_done(run, source.name))
+        return listing, _counts(listing)
 
     def _rehearse_listing(self, run: Run, source: Source) -> tuple[Listing, dict[str, float]]:
         with self._stores.rehearsal() as stores:
-            listing = extract(source, stores.records, run.run_id, self._page_progress(source.name))
-            composed = self._compose(run, stores)
+            listing = extract(source, stores.records, run.run_id, self._page_done(run, source.name))
+            composed, _ = self._compose(run, stores)
             missing = sum(texts for _, _, texts in stores.embeddings.missing_texts())
-        counts = dict(listing.counts())
+        counts = _counts(listing)
         counts["quarantined"] += composed["quarantined"]
         return listing, {**counts, "would_publish": composed["composed"], "would_embed": missing}
 
-    def _page_progress(self, source_name: str) -> Callable[[Listing], None]:
-        return lambda listing: self._progress("extract", source_name, listing.seen, None)
+    def _page_done(self, run: Run, source_name: str) -> Callable[[Listing], None]:
+        def done(listing: Listing) -> None:
+            # Noted page by page: it keeps the lease alive while nothing changes, and stays when the source breaks off.
+            self._stores.runs.count(run.run_id, source_name, _counts(listing))
+            self._progress("extract", source_name, listing.seen, None)
 
-    def _compose(self, run: Run, stores: IndexStores) -> dict[str, int]:
+        return done
+
+    def _compose(self, run: Run, stores: IndexStores) -> tuple[dict[str, int], Counter[str]]:
+        """Counts of assets, and how many merged records of each source are no asset."""
         counts = {"drafted": 0, "composed": 0, "quarantined": 0}
-        for page in stores.drafts.stale(self._composer.fingerprint, COMPOSE_PAGE, everything=run.full):
-            drafts, failed = self._composer.merge_page(page)
-            counts["drafted"] += stores.drafts.stage(run.run_id, drafts) if drafts else 0
-            counts["quarantined"] += self._quarantine(run, stores, failed)
+        failures: Counter[str] = Counter()
+        # Closed when something below raises: the stream is a transaction of its own.
+        with closing(stores.drafts.stale(self._composer.fingerprint, COMPOSE_PAGE, everything=run.full)) as pages:
+            for page in pages:
+                drafts, failed = self._composer.merge_page(page)
+                counts["drafted"] += stores.drafts.stage(run.run_id, drafts) if drafts else 0
+                failures.update(self._quarantine(run, stores, failed))
         after_key = -1
         while drafts_page := stores.drafts.uncomposed(after_key, COMPOSE_PAGE):
             neighbours = stores.drafts.neighbours(self._composer.neighbour_keys(drafts_page))
@@ -263,16 +279,13 @@ class RefreshSteps:
             after_key = drafts_page[-1].asset_key
             self._progress("compose", "", counts["composed"], None)
         stores.records.resolve_quarantine(run.run_id, COMPOSE_STAGE, None)
-        return counts
+        return {**counts, "quarantined": failures.total()}, failures
 
-    def _quarantine(self, run: Run, stores: IndexStores, failed: Sequence[ComposeError]) -> int:
+    def _quarantine(self, run: Run, stores: IndexStores, failed: Sequence[ComposeError]) -> list[str]:
         entries = [QuarantineEntry(item.source, item.asset_id, COMPOSE_STAGE, item.error) for item in failed]
         if entries:
             stores.records.quarantine(run.run_id, entries)
-            if not run.dry_run:
-                for entry in entries:
-                    self._stores.runs.count(run.run_id, entry.source, {"quarantined": 1}, add=True)
-        return len(entries)
+        return [entry.source for entry in entries]
 
     def _stop_above_quarantine_limit(self, run_id: str) -> None:
         run = self._stores.runs.run(run_id)
@@ -284,6 +297,11 @@ class RefreshSteps:
                 f"{failed:.0f} of {seen:.0f} records are in quarantine, more than {percent:g} % and more than"
                 f" {self._limits.quarantine_limit_count}; nothing was published: see vouch quarantine list"
             )
+
+
+def _counts(listing: Listing) -> dict[str, float]:
+    """A listing's counts; what its source rejected also stands apart from what composing will find."""
+    return {**listing.counts(), "rejected": listing.quarantined}
 
 
 def _batch_to_json(batch: EmbedBatch) -> dict[str, Any]:

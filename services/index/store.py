@@ -6,7 +6,7 @@ it does not. Row counts are of the index tables only; staging and the run's own 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -243,8 +243,13 @@ class RecordStore(Protocol):
 class DraftStore(Protocol):
     """Assets on their way to being published: merged, then composed, then embedded."""
 
-    def stale(self, fingerprint: bytes, page_size: int, *, everything: bool) -> Iterator[tuple[StaleAsset, ...]]:
-        """Pages of the ids whose records changed since they were drafted or published (or of all), streamed."""
+    def stale(
+        self, fingerprint: bytes, page_size: int, *, everything: bool
+    ) -> Generator[tuple[StaleAsset, ...], None, None]:
+        """Pages of the ids whose records changed since they were drafted or published (or of all), streamed.
+
+        Drafts may be staged meanwhile. Who does not read it to the end closes it.
+        """
         ...
 
     def stage(self, run_id: str, drafts: Sequence[Draft]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict
 
 from psycopg import Connection
@@ -28,7 +28,9 @@ class PgDraftStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def stale(self, fingerprint: bytes, page_size: int, *, everything: bool) -> Iterator[tuple[StaleAsset, ...]]:
+    def stale(
+        self, fingerprint: bytes, page_size: int, *, everything: bool
+    ) -> Generator[tuple[StaleAsset, ...], None, None]:
         with self._database.transaction() as connection, connection.cursor(name="stale_assets") as cursor:
             cursor.itersize = page_size
             cursor.execute(QUERIES["stale_assets"], {"fingerprint": fingerprint, "everything": everything})

@@ -49,10 +49,11 @@ class PgRecordStore:
             return np.fromiter((row["asset_key"] for row in cursor), dtype=np.int64)
 
     def quarantine(self, run_id: str, entries: Sequence[QuarantineEntry]) -> None:
+        rows = [
+            {**vars(entry), "run_id": run_id, "payload": entry.payload[:KEPT_PAYLOAD_CHARACTERS]} for entry in entries
+        ]
         with fenced(self._database, run_id) as connection:
-            for entry in entries:
-                row = {**vars(entry), "run_id": run_id, "payload": entry.payload[:KEPT_PAYLOAD_CHARACTERS]}
-                connection.execute(QUERIES["quarantine_add"], row)
+            connection.cursor().executemany(QUERIES["quarantine_add"], rows)
 
     def resolve_quarantine(self, run_id: str, stage: str, source: str | None) -> None:
         with fenced(self._database, run_id) as connection:

@@ -77,8 +77,8 @@ class PgRunStore:
     def count(self, run_id: str, source: str, counts: Mapping[str, float], *, add: bool = False) -> None:
         query = QUERIES["run_count_add" if add else "run_count_put"]
         with fenced(self._database, run_id) as connection:
-            for name, value in counts.items():
-                connection.execute(query, {"run_id": run_id, "source": source, "name": name, "value": value})
+            rows = [{"run_id": run_id, "source": source, "name": name, "value": counts[name]} for name in counts]
+            connection.cursor().executemany(query, rows)
 
     def end_listing(self, run_id: str, source: str, outcome: str, detail: str) -> None:
         row = {"run_id": run_id, "source": source, "outcome": outcome, "detail": detail}
