@@ -39,7 +39,7 @@ def chunk(
     leave no room for a piece of the heading and one code point.
     """
     share = _Room("", count_tokens, max_bytes // _HEADING_SHARE, max_tokens // _HEADING_SHARE)
-    heading = next(share.cut(narrative.heading), "")
+    heading = next((piece.text for piece in share.cuts("names", narrative.heading)), "")
     sections = narrative.sections
     if heading != narrative.heading:
         sections = (Section("names", narrative.heading), *sections)
@@ -59,6 +59,7 @@ class _Piece:
     text: str
     bytes: int
     tokens: int
+    counted_in_place: bool = False  # behind the opening of its chunk, not by itself
 
 
 class _Room:
@@ -70,7 +71,8 @@ class _Room:
         self._max_tokens = max_tokens
         self._added = count_tokens("")
         self._bytes = max_bytes - len(opening.encode())
-        self._tokens = max_tokens - count_tokens(opening)
+        self._opening_tokens = count_tokens(opening)
+        self._tokens = max_tokens - self._opening_tokens
 
     def pieces(self, section: Section) -> Iterator[_Piece]:
         """The section as one piece if it fits, else as its entries, else sentences, else cuts; in order."""
@@ -84,38 +86,39 @@ class _Room:
     def _sentences(self, name: str, entry: str) -> Iterator[_Piece]:
         for text in filter(None, _SENTENCE_END.split(entry)):
             whole = self._whole(name, text)
-            yield from whole or (self._piece(name, part) for part in self.cut(text))
+            yield from whole or self.cuts(name, text)
 
     def _whole(self, name: str, text: str) -> tuple[_Piece, ...]:
         if len(text) > self._bytes:  # spares counting the tokens of what cannot fit
             return ()
-        piece = self._piece(name, text)
+        piece = _Piece(name, text, len(text.encode()), self._count_tokens(text) - self._added)
         return (piece,) if piece.bytes <= self._bytes and piece.tokens <= self._tokens else ()
 
-    def _piece(self, name: str, text: str) -> _Piece:
-        return _Piece(name, text, len(text.encode()), self._count_tokens(text) - self._added)
-
-    def cut(self, text: str) -> Iterator[str]:
+    def cuts(self, name: str, text: str) -> Iterator[_Piece]:
         """The text in parts that fit, each as long as possible, ended at a clause or word where there is one."""
         start = 0
         while start < len(text):
-            part = self._longest_start(text[start : start + max(self._bytes, 0)], start + self._bytes >= len(text))
-            yield part.strip()
+            window = text[start : start + max(self._bytes, 0)]
+            part, tokens = self._longest_start(window, start + len(window) == len(text))
+            yield _Piece(name, part.strip(), len(part.encode()), tokens - self._opening_tokens, counted_in_place=True)
             start += len(part)
             while start < len(text) and text[start].isspace():
                 start += 1
 
-    def _longest_start(self, window: str, at_end: bool) -> str:
-        """The longest fitting start of a window of the text; `at_end` when the text ends with the window."""
+    def _longest_start(self, window: str, at_end: bool) -> tuple[str, int]:
+        """The longest fitting start of a window of the text, and the tokens of a chunk of it.
+
+        `at_end` when the text ends with the window.
+        """
         part = window.encode()[: max(self._bytes, 0)].decode(errors="ignore")
         if not at_end or part != window:
             part = _ended_well(part)
-        while (count := self._count_tokens(self._opening + part)) > self._max_tokens and part:
-            shorter = min(len(part) * self._max_tokens // count, len(part) - 1)
+        while part and (tokens := self._count_tokens(self._opening + part)) > self._max_tokens:
+            shorter = min(len(part) * self._max_tokens // tokens, len(part) - 1)
             part = _ended_well(part[:shorter])
         if not part:
             raise ValueError("the limits of a chunk leave no room for a single character")
-        return part
+        return part, tokens
 
     def groups(self, pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
         """Neighbouring pieces that fit into one chunk together, as many as possible from the first on."""
@@ -140,15 +143,16 @@ class _Room:
         more, and a group that is too long after all is divided.
         """
         text = self._opening + " ".join(piece.text.replace("\n", " ") for piece in group)
-        if self._count_tokens(text) <= self._max_tokens:
+        surely_fits = len(group) == 1 and group[0].counted_in_place
+        if surely_fits or self._count_tokens(text) <= self._max_tokens:
             yield _section_name(group), text
         elif len(group) > 1:
             middle = len(group) // 2
             yield from self.joined(group[:middle])
             yield from self.joined(group[middle:])
         else:
-            for part in self.cut(group[0].text.replace("\n", " ")):
-                yield group[0].section, self._opening + part
+            for piece in self.cuts(group[0].section, group[0].text.replace("\n", " ")):
+                yield from self.joined([piece])
 
 
 def _section_name(group: list[_Piece]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from services.access.rule import Level
 from services.catalog.model import Asset, Column
-from services.context.facts import shown_terms, term_place
+from services.context.facts import shown_terms, term_name, term_place
 from services.context.labels import Surroundings, name_as_words
 from services.context.prose import enumeration, said, sentence
 from services.context.sensitivity import shows_values
@@ -19,28 +19,34 @@ _WORD = re.compile(r"[^\W\d_]{2}")
 
 def column_entries(columns: Iterable[Column], around: Surroundings) -> Iterator[str]:
     """One line per column that says more than its name, then one sentence with the names of all others."""
+    described = False
     bare: list[str] = []
     for column in columns:
         name, entry = name_as_words(column.name), _entry(column, around)
         if entry == name:
             bare.append(name)
         else:
+            described = True
             yield sentence(entry)
     names = enumeration(bare)
     if names:
-        yield f"The columns are {names}."
+        yield f"{'Other' if described else 'The'} columns are {names}."
 
 
 def _entry(column: Column, around: Surroundings) -> str:
     """ "cust id (Customer), number of the customer, meaning Customer of Party"."""
     name, title, description = name_as_words(column.name), said(column.title), said(column.description)
-    parts = [f"{name} ({title})" if name and title and normal_form(title) != name else name or title]
-    if normal_form(description) not in (name, normal_form(title)):
+    same_title = normal_form(title) == normal_form(name)
+    parts = [f"{name} ({title})" if name and title and not same_title else name or title]
+    if normal_form(description) not in (normal_form(name), normal_form(title)):
         parts.append(description)
-    terms = enumeration(_term_phrase(said(term.name), term_place(term)) for term in shown_terms(column.terms, around))
+    terms = enumeration(
+        _term_phrase(term_name(term, around), term_place(term)) for term in shown_terms(column.terms, around)
+    )
     if terms:
         parts.append(f"meaning {terms}")
-    return ", ".join(part.rstrip(".") if part is not parts[-1] else part for part in parts if part)
+    told = [part for part in parts if part]
+    return ", ".join((*(part.rstrip(".") for part in told[:-1]), *told[-1:]))
 
 
 def _term_phrase(name: str, place: str) -> str:

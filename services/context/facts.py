@@ -9,6 +9,7 @@ from services.catalog.model import CustomField, TermLink
 from services.context.labels import Surroundings
 from services.context.prose import said, sentence
 from services.text.identifiers import spelled_as_words
+from services.text.tokens import normal_form
 
 _NUMBER = re.compile(r"[-+~<>=≈]*\s*\d[\d.,:/'\s]*\s*[%‰]?(?:\s*(?:of|out of|/)\s*\d[\d.,]*)?")
 _DATE = re.compile(
@@ -30,13 +31,19 @@ def shown_terms(terms: Iterable[TermLink], around: Surroundings) -> list[TermLin
 def term_sentences(terms: Iterable[TermLink], around: Surroundings) -> Iterator[str]:
     """One line per term: its name, its place in the glossary, what it means."""
     for term in shown_terms(terms, around):
-        name = said(term.name)
+        name = term_name(term, around)
         if not name:
             continue
         place = term_place(term)
         definition = said(term.definition)
         meaning = f", which means {definition}" if definition else ""
         yield sentence(f"It is associated with the business term {name}{f' of {place}' if place else ''}{meaning}")
+
+
+def term_name(term: TermLink, around: Surroundings) -> str:
+    """The term's name as linked, or its newer one where the term itself is known and was renamed."""
+    linked, label = said(term.name), around.label(term.id) if term.id else None
+    return label if label and normal_form(label) != normal_form(linked) else linked
 
 
 def term_place(term: TermLink) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from services.access.rule import AccessRule
 from services.catalog.model import Asset, Column, TermLink
-from services.context.facts import shown_terms, term_place
+from services.context.facts import shown_terms, term_name, term_place
 from services.context.labels import Neighbour, Surroundings, surroundings
 from services.context.narrative import NarrativeRules, containers
 from services.context.prose import cleaned, said
@@ -92,9 +92,9 @@ def _fields(
     column_tags = (path for column in columns for path in column.tags)
     yield fields.names, (cleaned(asset.name) or asset.name, said(asset.title))
     yield fields.synonyms, map(said, asset.synonyms)
-    yield fields.terms, (said(term.name) for term in terms)
+    yield fields.terms, (term_name(term, around) for term in terms)
     yield fields.location, map(cleaned, containers(asset))
-    yield fields.columns, _column_words(columns, column_terms)
+    yield fields.columns, (*_column_words(columns), *(term_name(term, around) for term in column_terms))
     yield fields.tags, (said(tag) for path in (*asset.tags, *column_tags) for tag in path)
     yield fields.data_products, (around.label_or_name(product) for product in asset.data_products)
     yield fields.details, _details(asset, around)
@@ -115,12 +115,11 @@ def _details(asset: Asset, around: Surroundings) -> Iterator[str | None]:
         yield term_place(term)
 
 
-def _column_words(columns: Iterable[Column], column_terms: Iterable[TermLink]) -> Iterator[str]:
+def _column_words(columns: Iterable[Column]) -> Iterator[str]:
     for column in columns:
         yield cleaned(column.name)
         if normal_form(column.title or "") != normal_form(column.name):
             yield said(column.title)
-    yield from (said(term.name) for term in column_terms)
 
 
 def _descriptions(asset: Asset, terms: Iterable[TermLink]) -> Iterator[str | None]:

@@ -83,11 +83,16 @@ def surroundings(neighbours: Mapping[str, Neighbour], own: AccessRule) -> Surrou
 def neighbour_label(neighbour: Neighbour) -> str | None:
     """Title and name as words, "Order headers (ord hdr)"; one of them where they are the same; None without words."""
     name, title = name_as_words(neighbour.name), said(neighbour.title)
-    if title and name and normal_form(title) != name:
+    if title and name and normal_form(title) != normal_form(name):
         return f"{title} ({name})"
     return title or name or None
 
 
 def name_as_words(name: str) -> str:
-    """A technical name as words; empty when it is no more than a URL or a hash."""
-    return spelled_as_words(cleaned(name))
+    """A technical name as words, "ord hdr"; what is words already stays as it is written, "Net revenue".
+
+    Empty when the name is no more than a URL or a hash.
+    """
+    plain = cleaned(name)
+    words = spelled_as_words(plain)
+    return plain if plain.lower() == words else words

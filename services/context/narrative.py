@@ -16,7 +16,8 @@ from services.context.facts import custom_field_sentences, tag_phrases, term_sen
 from services.context.kinds import kind_sentences
 from services.context.labels import Neighbour, Surroundings, name_as_words, surroundings
 from services.context.links import lineage_sentences, relationship_sentences
-from services.context.prose import distinct, enumeration, paragraph, said
+from services.context.prose import cleaned, distinct, enumeration, paragraph, said
+from services.text.identifiers import spelled_as_words
 from services.text.tokens import normal_form
 
 _TYPE_WORDS = {
@@ -73,12 +74,19 @@ def compose(
 
 
 def heading(asset: Asset) -> str:
-    """Name, type, place and title: "cust ord hdr table in shop, public (Customer order headers)"."""
+    """Title, name as words, type, and the name as it stands in its place.
+
+    "Customer order headers: cust ord hdr table (shop.public.cust_ord_hdr)". Both spellings, because people ask in
+    words while an embedding model tells look-alikes apart by the path. What would only repeat the words is left out.
+    """
     name, title = name_as_words(asset.name), said(asset.title)
-    place = ", ".join(distinct(map(name_as_words, containers(asset))))
-    words = [name, _TYPE_WORDS.get(asset.object_type, asset.object_type.value), f"in {place}" if place else ""]
-    if normal_form(title) != name:
-        words.append(f"({title})" if title else "")
+    path = ".".join(part for part in map(cleaned, (*containers(asset), asset.name)) if part)
+    words = [
+        f"{title}:" if title and normal_form(title) != normal_form(name) else "",
+        name,
+        _TYPE_WORDS.get(asset.object_type, asset.object_type.value),
+        f"({path})" if path and path != name else "",
+    ]
     return " ".join(word for word in words if word)
 
 
@@ -91,7 +99,7 @@ def containers(asset: Asset) -> tuple[str, ...]:
 def _sections(
     asset: Asset, around: Surroundings, own: AccessRule, rules: NarrativeRules, governance_words: tuple[str, ...]
 ) -> Iterator[tuple[str, str]]:
-    yield "names", _names(asset)
+    yield "names", paragraph((_sentence_of("It is also called", distinct(map(said, asset.synonyms))), _place(asset)))
     yield "description", _description(asset)
     yield "details", paragraph(kind_sentences(asset, around))
     yield "business terms", "\n".join(term_sentences(asset.terms, around))
@@ -105,8 +113,10 @@ def _sections(
     yield "values", "\n".join(value_entries(asset, own.classification, rules.sensitive_names, rules.values_per_column))
 
 
-def _names(asset: Asset) -> str:
-    return _sentence_of("It is also called", distinct(map(said, asset.synonyms)))
+def _place(asset: Asset) -> str:
+    """The location as words, where splitting at dots and underscores does not give them already."""
+    humped = [part for part in map(cleaned, containers(asset)) if normal_form(part) != normal_form(part.lower())]
+    return _sentence_of("It stands in", distinct(map(spelled_as_words, humped)))
 
 
 def _description(asset: Asset) -> str:
