@@ -28,9 +28,14 @@ def column_entries(columns: Iterable[Column], around: Surroundings) -> Iterator[
         else:
             described = True
             yield sentence(entry)
-    names = enumeration(bare)
-    if names:
-        yield f"{'Other' if described else 'The'} columns are {names}."
+    yield from _bare_columns(list(dict.fromkeys(filter(None, bare))), described)
+
+
+def _bare_columns(names: list[str], described: bool) -> Iterator[str]:
+    if len(names) == 1:
+        yield f"{'Another' if described else 'The'} column is {names[0]}."
+    elif names:
+        yield f"{'Other' if described else 'The'} columns are {enumeration(names)}."
 
 
 def _entry(column: Column, around: Surroundings) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from services.catalog.model import CustomField, TermLink
 from services.context.labels import Surroundings
-from services.context.prose import said, sentence
+from services.context.prose import opening, said, sentence
 from services.text.identifiers import spelled_as_words
 from services.text.tokens import normal_form
 
+_LONGEST_DEFINITION = 200
 _NUMBER = re.compile(r"[-+~<>=≈]*\s*\d[\d.,:/'\s]*\s*[%‰]?(?:\s*(?:of|out of|/)\s*\d[\d.,]*)?")
 _DATE = re.compile(
     r"\d{4}-\d{1,2}(?:-\d{1,2})?|\d{1,2}[./-]\d{1,2}[./-]\d{2,4}|\d{4}/\d{1,2}/\d{1,2}"
@@ -29,13 +30,16 @@ def shown_terms(terms: Iterable[TermLink], around: Surroundings) -> list[TermLin
 
 
 def term_sentences(terms: Iterable[TermLink], around: Surroundings) -> Iterator[str]:
-    """One line per term: its name, its place in the glossary, what it means."""
+    """One line per term: its name, its place in the glossary, and in short what it means.
+
+    The rest of a long definition is the term's own to tell: repeated on every asset, it would make them all alike.
+    """
     for term in shown_terms(terms, around):
         name = term_name(term, around)
         if not name:
             continue
         place = term_place(term)
-        definition = said(term.definition)
+        definition = term_definition(term)
         meaning = f", which means {definition}" if definition else ""
         yield sentence(f"It is associated with the business term {name}{f' of {place}' if place else ''}{meaning}")
 
@@ -44,6 +48,11 @@ def term_name(term: TermLink, around: Surroundings) -> str:
     """The term's name as linked, or its newer one where the term itself is known and was renamed."""
     linked, label = said(term.name), around.label(term.id) if term.id else None
     return label if label and normal_form(label) != normal_form(linked) else linked
+
+
+def term_definition(term: TermLink) -> str:
+    """The beginning of the term's definition."""
+    return opening(said(term.definition), _LONGEST_DEFINITION)
 
 
 def term_place(term: TermLink) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from services.access.rule import AccessRule
 from services.catalog.model import Asset, Column, TermLink
-from services.context.facts import shown_terms, term_name, term_place
+from services.context.facts import shown_terms, term_definition, term_name, term_place
 from services.context.labels import Neighbour, Surroundings, surroundings
 from services.context.narrative import NarrativeRules, containers
 from services.context.prose import cleaned, said
@@ -98,7 +98,7 @@ def _fields(
     yield fields.tags, (said(tag) for path in (*asset.tags, *column_tags) for tag in path)
     yield fields.data_products, (around.label_or_name(product) for product in asset.data_products)
     yield fields.details, _details(asset, around)
-    yield fields.descriptions, map(said, _descriptions(asset, (*terms, *column_terms)))
+    yield fields.descriptions, _descriptions(asset, (*terms, *column_terms))
     yield fields.column_descriptions, (said(column.description) for column in columns)
     yield fields.custom_fields, map(said, _custom_fields(asset))
     yield fields.values, _values(asset, own, rules)
@@ -122,11 +122,10 @@ def _column_words(columns: Iterable[Column]) -> Iterator[str]:
             yield said(column.title)
 
 
-def _descriptions(asset: Asset, terms: Iterable[TermLink]) -> Iterator[str | None]:
-    own = asset.descriptions
-    yield from (own.business, own.source, own.technical)
-    yield from (asset.attributes.definition, asset.attributes.description, asset.attributes.body)
-    yield from (term.definition for term in terms)
+def _descriptions(asset: Asset, terms: Iterable[TermLink]) -> Iterator[str]:
+    own, of = asset.descriptions, asset.attributes
+    yield from map(said, (own.business, own.source, own.technical, of.definition, of.description, of.body))
+    yield from map(term_definition, terms)
 
 
 def _custom_fields(asset: Asset) -> Iterator[str]:

@@ -120,10 +120,14 @@ def _place(asset: Asset) -> str:
 
 
 def _description(asset: Asset) -> str:
-    """Business words first; the definition of a term, the description of a tag and the body of a story are theirs."""
+    """Business words first, and nothing that only repeats the name.
+
+    The definition of a term, the description of a tag and the body of a story are theirs.
+    """
     told = (asset.descriptions.business, asset.attributes.definition, asset.attributes.description)
     technical = (asset.descriptions.source, asset.descriptions.technical, asset.attributes.body)
-    return paragraph(distinct(map(said, (*told, *technical))))
+    known = {normal_form(asset.name), normal_form(asset.title or "")}
+    return paragraph(text for text in distinct(map(said, (*told, *technical))) if normal_form(text) not in known)
 
 
 def _data_products(asset: Asset, around: Surroundings) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -9,6 +10,7 @@ from services.text.clean import is_placeholder, plain_text
 from services.text.tokens import normal_form
 
 _LONGEST_REMEMBERED = 200
+_SENTENCE_BREAK = re.compile(r"(?<=[.!?])\s|(?<=[。！？])")
 _SENTENCE_ENDS = (".", "!", "?", "…", "。", "！", "？", ":", ";")
 
 
@@ -27,6 +29,12 @@ def cleaned(text: str | None) -> str:
 
 # Column names and stock phrases come again and again, and the keyword fields clean what the narrative has cleaned.
 _remembered_plain_text = lru_cache(maxsize=1 << 14)(plain_text)
+
+
+def opening(text: str, longest: int) -> str:
+    """The first sentence of a text, if need be cut at a word so that it has at most `longest` characters."""
+    first = _SENTENCE_BREAK.split(text, maxsplit=1)[0]
+    return first if len(first) <= longest else first[: longest + 1].rpartition(" ")[0] or first[:longest]
 
 
 def sentence(text: str) -> str:

@@ -1,14 +1,12 @@
-"""Cleaning: characters that no store can keep, and prose freed of markup and machine noise.
-
-Every pattern here is linear in the length of the text: an open bracket or quote is looked for only up to the next
-one of its kind, and what cannot match is given up without backtracking.
-"""
+"""Cleaning: characters that no store can keep, and prose freed of markup and machine noise."""
 
 from __future__ import annotations
 
 import html
 import re
 from typing import Any
+
+from services.text.markup import without_html, without_markdown
 
 REPLACEMENT = "\ufffd"
 
@@ -18,48 +16,18 @@ _INVISIBLE = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e0fff\ud800-\udfff]"
 )
-_CONTROL = re.compile("\x1b\\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_CONTROL = re.compile("\x1b\\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2500-\u259f]")  # and drawn lines
 _UNESCAPE_ROUNDS = 3  # exports escape what was escaped already: "&amp;nbsp;"
 
 # Text in which none of these is found has nothing to clean but its spaces; most names and descriptions are such text.
 _MARKUP_CHARACTER = re.compile(
     "[<>&*`~|\\\\\\[\\]#\n\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
-    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\U000e0000-\U000e0fff"
-    "\ud800-\udfff]"
+    "\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2500-\u259f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff"
+    "\U000e0000-\U000e0fff\ud800-\udfff]"
 )
 _LINE_START = re.compile(r"\s*+[-+\d]")
 _EDGE_UNDERSCORE = re.compile(r"\b_|_\b")
 _LONG_HEX = re.compile(r"[0-9a-fA-F]{8}")
-
-_COMMENT = re.compile(r"<!--(?:(?!<!--|-->).)*+-->", re.DOTALL)
-_UNREAD_ELEMENT = re.compile(r"<(script|style)\b(?:(?!</?(?:script|style)\b).)*+</\1\s*>", re.DOTALL | re.IGNORECASE)
-_TAG = re.compile(r"""<(?P<lead>[/!?]?)(?P<name>[A-Za-z][\w:.-]*+)(?P<rest>(?:"[^"<]*"|'[^'<]*'|[^<>"'])*+|[^<>]*+)>""")
-_INLINE_NAMES = """
-a abbr b bdi bdo big cite code del dfn em font i ins kbd label mark q s samp small span strike strong sub sup tt u var
-wbr
-"""
-_INLINE_ELEMENTS = frozenset(_INLINE_NAMES.split())
-_BLOCK_NAMES = """
-address article aside audio blockquote body br button canvas caption center col colgroup dd details div dl doctype dt
-embed fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html iframe img input legend li link main
-map meta nav noscript object ol optgroup option p param picture pre section select source summary svg table tbody td
-template textarea tfoot th thead title tr track ul video xml
-"""
-_BLOCK_ELEMENTS = frozenset(_BLOCK_NAMES.split())
-
-_ESCAPED = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~])")
-_FENCE = re.compile(r"^[ \t]*+(?:`{3,}|~{3,})[^\n]*+$", re.MULTILINE)
-_LINK_DEFINITION = re.compile(r"^[ \t]{0,3}\[[^\[\]\n]+\]:[ \t]*\S[^\n]*+$", re.MULTILINE)
-_LINK = re.compile(
-    r"""!?\[([^\[\]]*+)\](?:\(\s*+(?:<[^<>\n]*+>|(?:[^\s()]|\([^\s()]*+\))*+)(?:\s++"[^"]*+"|\s++'[^']*+')?\s*+\)|\[[^\[\]]*+\])"""
-)
-_FOOTNOTE = re.compile(r"\[\^[^\[\]\s]*+\]")
-_CHECKBOX = re.compile(r"^([ \t]*+[-*+][ \t]++)\[[ xX]\][ \t]", re.MULTILINE)
-_LINE_MARK = re.compile(r"^[ \t]*+(?:(?:#{1,6}|[-*+>]|\d{1,2}[.)])[ \t]++|>++)++", re.MULTILINE)
-_CLOSING_HASHES = re.compile(r"(?<=[ \t])#++[ \t]*+$", re.MULTILINE)
-_RULE_LINE = re.compile(r"^[ \t|:=*_+~-]++$", re.MULTILINE)
-_EMPHASIS = re.compile(r"""(?<![\w*])\*(?=[\w"'(\[])([^*\n]*+)(?<=[\w.,;:!?%)"'\]])\*(?![\w*])""")
-_MARKS = re.compile(r"\*{2,}|~{2,}|`+|(?<!\w)_+(?=\w)|(?<=\w)_+(?!\w)|(?<!\w)_{2,}(?!\w)")
 
 _NOISE = re.compile(
     r"(?:\bdata:[\w/+.-]{1,80};base64,[\w/+=]*+"
@@ -119,15 +87,15 @@ def is_placeholder(text: str) -> bool:
 def plain_text(text: str) -> str:
     """The words of a text on one line: no HTML or Markdown markup, URLs, urns, hashes, uuids or invisible characters.
 
-    The words of links, headings, table cells and code spans stay; the content of scripts and comments does not.
+    The words of links, headings, table cells and code spans stay; the content of scripts and comments does not. Where
+    layout parts blocks (a heading, a list item, a table row), punctuation does it instead.
     """
     if not _may_hold_markup(text):
         return " ".join(text.split())
     text = _without_invisible(text)
     if "<" in text:
-        text = _without_html(text)
-    text = _without_markdown(text)
-    return _without_noise(" ".join(text.split()))
+        text = without_html(text)
+    return _without_noise(without_markdown(text))
 
 
 def _may_hold_markup(text: str) -> bool:
@@ -150,31 +118,6 @@ def _without_invisible(text: str) -> str:
             break
         text = unescaped
     return _INVISIBLE.sub("", _CONTROL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n")))
-
-
-def _without_html(text: str) -> str:
-    return _TAG.sub(_tag_replacement, _UNREAD_ELEMENT.sub(" ", _COMMENT.sub(" ", text)))
-
-
-def _tag_replacement(match: re.Match[str]) -> str:
-    name = match["name"].lower()
-    if name in _INLINE_ELEMENTS:
-        return ""
-    if name in _BLOCK_ELEMENTS or match["lead"] or ":" in name or "=" in match["rest"]:
-        return "\n"
-    return f" {match['name']}{match['rest']} "  # "<customer id>" or "List<String>": words, not markup
-
-
-def _without_markdown(text: str) -> str:
-    text = _ESCAPED.sub(r"\1", text)
-    if "\n" in text or "`" in text or "~" in text:
-        text = _FENCE.sub("", text)
-    if "[" in text:
-        text = _FOOTNOTE.sub("", _CHECKBOX.sub(r"\1", _LINK_DEFINITION.sub("", text)))
-        text = _LINK.sub(r"\1", _LINK.sub(r"\1", text))  # twice: an image may be the text of a link
-    text = _CLOSING_HASHES.sub("", _LINE_MARK.sub("", _RULE_LINE.sub("", text)))
-    text = _MARKS.sub("", _EMPHASIS.sub(r"\1", text))
-    return text.replace("|", " ")
 
 
 def _without_noise(text: str) -> str:

@@ -11,15 +11,24 @@ _RUN = re.compile(f"[A-Za-z0-9{_CASELESS}]+")
 _PIECE = re.compile(f"[A-Z]{{2,}}s(?![a-z])|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|{_CASELESS}+")
 _CAPITALISED = re.compile(r"[A-Z][a-z]")
 _SHORT_LETTERS = 2
+_LONGEST_REMEMBERED = 80  # column names come again and again; long texts are not worth their memory
 
 
-@lru_cache(maxsize=1 << 16)
 def split_identifier(name: str) -> tuple[str, ...]:
     """The words of a name, lower-cased: split at punctuation, spaces, camel humps, and between letters and digits.
 
     A digit stays with one or two letters ("v2", "q3", "b2b") and leaves longer words ("address1" is "address", "1"):
     so "iso4217", "ISO-4217" and "ISO 4217" have the same words. An acronym keeps its plural ("userIDs": "user ids").
     """
+    return _remembered_split(name) if len(name) <= _LONGEST_REMEMBERED else _split(name)
+
+
+def spelled_as_words(name: str) -> str:
+    """A name as lower-case words with single spaces between them."""
+    return " ".join(split_identifier(name))
+
+
+def _split(name: str) -> tuple[str, ...]:
     shape = name
     if not name.isascii():
         name = unicodedata.normalize("NFKC", name)
@@ -31,9 +40,7 @@ def split_identifier(name: str) -> tuple[str, ...]:
     )
 
 
-def spelled_as_words(name: str) -> str:
-    """A name as lower-case words with single spaces between them."""
-    return " ".join(split_identifier(name))
+_remembered_split = lru_cache(maxsize=1 << 16)(_split)
 
 
 def _ascii_shape(name: str) -> str:

@@ -14,6 +14,7 @@ _IDENTIFIER = re.compile(r"\w+(?:-\w+)*")
 _APOSTROPHE = re.compile(r"['’](?:s\b)?", re.IGNORECASE)
 _CJK_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _SHORTEST_STEMMED = 3
+_LONGEST_REMEMBERED = 80  # a text without spaces is one long word; it is not worth its memory
 _LONGEST_WORD = 64  # beyond lies encoded data, which nobody searches for
 
 _FUNCTION_WORDS = """
@@ -51,8 +52,11 @@ def normal_form(text: str) -> str:
     return " ".join(word.casefold() for word in split_identifier(text))
 
 
-@lru_cache(maxsize=1 << 16)
-def _expanded(identifier: str) -> tuple[str, ...]:
+def _expanded(word: str) -> tuple[str, ...]:
+    return _remembered_expansion(word) if len(word) <= _LONGEST_REMEMBERED else _expand(word)
+
+
+def _expand(identifier: str) -> tuple[str, ...]:
     words = split_identifier(identifier)
     if len(words) == 1:
         return () if words[0] in STOP_WORDS else _spoken(words)
@@ -61,6 +65,9 @@ def _expanded(identifier: str) -> tuple[str, ...]:
     if joined.isdecimal() or len(joined) > _LONGEST_WORD or _CJK_RUN.search(joined):
         return _spoken(telling)
     return (*_spoken(telling), *_spoken((joined,)))
+
+
+_remembered_expansion = lru_cache(maxsize=1 << 16)(_expand)
 
 
 def _spoken(words: tuple[str, ...]) -> tuple[str, ...]:

@@ -200,6 +200,21 @@ def test_markup_urls_and_ids_stay_out_of_every_field() -> None:
         assert noise not in text
 
 
+def test_a_long_definition_is_told_by_its_beginning() -> None:
+    two_sentences = table(terms=[{"name": "Order", "definition": "A promise to buy. " + "It binds both sides. " * 40}])
+    one_endless = table(terms=[{"name": "Order", "definition": "promise " * 400}])
+
+    assert told(two_sentences).endswith("the business term Order, which means A promise to buy.")
+    assert told(one_endless).endswith("promise promise.")
+    assert len(told(one_endless)) < 300
+
+
+def test_a_description_that_repeats_the_name_or_another_is_told_once() -> None:
+    same = table(title="All orders", descriptions={"business": "All orders.", "source": "Raw", "technical": "raw."})
+
+    assert told(same) == "All orders: orders table\nRaw."
+
+
 def test_governance_words_enter_as_given() -> None:
     narrative = compose(table(), {}, INTERNAL, RULES, ("certified", "high data quality"))
 

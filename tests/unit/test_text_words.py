@@ -77,6 +77,7 @@ def test_query_tokens_are_distinct_and_in_order() -> None:
 def test_chinese_gives_pairs_and_a_single_character_itself() -> None:
     assert tokens("顧客注文") == ["顧客", "客注", "注文"]
     assert tokens("表") == ["表"]
+    assert len(tokens("顧客注文" * 1_000)) == 3_999
 
 
 def test_dates_and_encoded_data_are_not_joined_to_endless_tokens() -> None:
