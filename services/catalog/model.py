@@ -264,7 +264,7 @@ class CatalogRecord(Part):
     title: str | None = None
     synonyms: Strings = ()
     location: Strings = ()
-    descriptions: Annotated[Descriptions, BeforeValidator(_default_when_null)] = Descriptions()
+    descriptions: Annotated[Descriptions, BeforeValidator(_default_when_null)] = Field(default_factory=Descriptions)
     url: str | None = None
     updated_at: Moment | None = None
     governance_roles: Annotated[tuple[GovernanceRole, ...], BeforeValidator(_empty_when_null)] = ()
@@ -281,12 +281,12 @@ class CatalogRecord(Part):
     authoritative: bool | None = None
     columns: Annotated[tuple[Column, ...], BeforeValidator(_empty_when_null)] = ()
     relationships: Annotated[tuple[Relationship, ...], BeforeValidator(_empty_when_null)] = ()
-    lineage: Annotated[Lineage, BeforeValidator(_default_when_null)] = Lineage()
+    lineage: Annotated[Lineage, BeforeValidator(_default_when_null)] = Field(default_factory=Lineage)
     sample_rows: Annotated[tuple[dict[str, Any], ...], BeforeValidator(_empty_when_null)] = ()
-    usage: Annotated[Usage, BeforeValidator(_default_when_null)] = Usage()
-    statistics: Annotated[Statistics, BeforeValidator(_default_when_null)] = Statistics()
-    access: Annotated[Access, BeforeValidator(_default_when_null)] = Access()
-    attributes: Annotated[Attributes, BeforeValidator(_default_when_null)] = Attributes()
+    usage: Annotated[Usage, BeforeValidator(_default_when_null)] = Field(default_factory=Usage)
+    statistics: Annotated[Statistics, BeforeValidator(_default_when_null)] = Field(default_factory=Statistics)
+    access: Annotated[Access, BeforeValidator(_default_when_null)] = Field(default_factory=Access)
+    attributes: Annotated[Attributes, BeforeValidator(_default_when_null)] = Field(default_factory=Attributes)
 
     def payload(self) -> dict[str, Any]:
         """The record as plain JSON values, what it does not say left out; `CatalogRecord(**payload)` gives it back.

@@ -208,4 +208,4 @@ def _quality_percent(signals: Signals) -> float | None:
 
 
 def _curation_items(curation: CurationScore) -> tuple[dict[str, object], ...]:
-    return tuple(asdict(item) for item in curation.items)
+    return tuple(dict(vars(item)) for item in curation.items)

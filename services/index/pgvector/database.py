@@ -16,7 +16,10 @@ from services.errors import PermanentError, SchemaError, StoreUnavailable
 
 Row = DictRow
 CONNECT_TIMEOUT_SECONDS = 5
+PATIENCE_SECONDS = 1  # without a connection for so long, it is asked whether there is a server at all
 POOL_TIMEOUT_SECONDS = 10
+# Then the pool begins anew instead of doubling its pauses: a server that is back is found within seconds.
+RECONNECT_TIMEOUT_SECONDS = 5
 
 
 class PgDatabase:
@@ -28,14 +31,16 @@ class PgDatabase:
     def __init__(self, uri: str, *, pool_size: int = 4, session: Mapping[str, str] = MappingProxyType({})) -> None:
         settings = {"search_path": "vouch,public", **session}
         options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+        self._uri = uri
         self._pool: ConnectionPool[Connection[Row]] = ConnectionPool(
             uri,
             min_size=1,
             max_size=pool_size,
             timeout=POOL_TIMEOUT_SECONDS,
+            reconnect_timeout=RECONNECT_TIMEOUT_SECONDS,
             kwargs={"row_factory": dict_row, "options": options, "connect_timeout": CONNECT_TIMEOUT_SECONDS},
             configure=_configure,
-            check=ConnectionPool.check_connection,
+            check=_check,
             open=False,
         )
 
@@ -50,9 +55,21 @@ class PgDatabase:
     def transaction(self) -> Iterator[Connection[Row]]:
         """One transaction on a pooled connection."""
         with translated_errors():
-            self._pool.open()
-            with self._pool.connection() as connection, connection.transaction():
-                yield connection
+            connection = self._connection()
+            try:
+                with connection.transaction():
+                    yield connection
+            finally:
+                self._pool.putconn(connection)
+
+    def _connection(self) -> Connection[Row]:
+        self._pool.open()
+        try:
+            return self._pool.getconn(PATIENCE_SECONDS)
+        except PoolTimeout:
+            # All in use, or nobody there? The pool tries on in silence; a connection of our own says why not.
+            psycopg.connect(self._uri, connect_timeout=CONNECT_TIMEOUT_SECONDS).close()
+            return self._pool.getconn(POOL_TIMEOUT_SECONDS)
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection[Row]]:
@@ -96,6 +113,12 @@ def _configure(connection: Connection[Row]) -> None:
     connection.commit()
 
 
+def _check(connection: Connection[Row]) -> None:
+    ConnectionPool.check_connection(connection)
+    if connection.adapters.types.get("vector") is None:
+        _configure(connection)  # the database was migrated since
+
+
 @contextmanager
 def translated_errors() -> Iterator[None]:
     """The one table from driver errors to ours."""
@@ -103,14 +126,21 @@ def translated_errors() -> Iterator[None]:
         yield
     except PoolTimeout as error:
         raise StoreUnavailable(
-            "the index database did not give a connection in time; is it running? (vouch db start)"
+            "all connections to the index database stayed in use; try again, or raise VOUCH_POOL_SIZE"
         ) from error
-    except psycopg.errors.UndefinedTable as error:
+    except (psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn) as error:
         raise SchemaError("the database has no Vouch schema or an older one; run: vouch db migrate") from error
     except psycopg.errors.QueryCanceled as error:
         raise StoreUnavailable("the index database was too slow: a statement ran into its time limit") from error
+    except (psycopg.errors.DeadlockDetected, psycopg.errors.SerializationFailure) as error:
+        raise StoreUnavailable(f"the index database gave way to another: {_first_line(error)}; try again") from error
+    except psycopg.errors.ProgramLimitExceeded as error:
+        raise PermanentError(f"the index database cannot hold this: {_first_line(error)}") from error
     except psycopg.OperationalError as error:
-        raise StoreUnavailable(f"the index database is not reachable: {_first_line(error)}") from error
+        raise StoreUnavailable(
+            f"the index database is not reachable: {_first_line(error)}; start it (vouch db start) or correct"
+            " VOUCH_DATABASE_URL"
+        ) from error
     except (psycopg.errors.InsufficientPrivilege, psycopg.errors.InvalidCatalogName) as error:
         raise PermanentError(f"the index database refuses: {_first_line(error)}") from error
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict
 
 from psycopg import Connection
 from psycopg.types.json import Jsonb
@@ -80,7 +79,7 @@ class PgDraftStore:
         return tuple(_neighbour(row, rules[row["acl_id"]]) for row in rows)
 
     def set_composed(self, run_id: str, composed: Mapping[int, Composed]) -> None:
-        row = {"keys": list(composed), "composed": [Jsonb(asdict(value)) for value in composed.values()]}
+        row = {"keys": list(composed), "composed": [Jsonb(_plain(value)) for value in composed.values()]}
         with fenced(self._database, run_id) as connection:
             connection.execute(QUERIES["set_composed"], row)
 
@@ -97,6 +96,11 @@ class PgDraftStore:
 def _row(draft: Draft, acl_id: int) -> tuple[object, ...]:
     named = (draft.asset_key, draft.id, draft.source, str(draft.object_type), draft.name, draft.title)
     return (*named, acl_id, draft.record_digest, Jsonb(draft.payload))
+
+
+def _plain(composed: Composed) -> dict[str, object]:
+    # Not dataclasses.asdict: it copies every posting of every asset, which was a fifth of the time of composing.
+    return {**vars(composed), "chunks": [vars(chunk) for chunk in composed.chunks]}
 
 
 def _replace_edges(connection: Connection[Row], drafts: Sequence[Draft]) -> None:

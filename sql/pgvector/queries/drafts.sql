@@ -121,7 +121,7 @@ WHERE asset_key = ANY(%(keys)s) AND NOT EXISTS (SELECT FROM draft WHERE draft.as
 -- name: set_composed
 -- The composed forms of a page of drafts.
 UPDATE draft SET composed = given.composed
-FROM (SELECT * FROM unnest(%(keys)s::bigint[], %(composed)s::jsonb[])) AS given (asset_key, composed)
+FROM (SELECT * FROM unnest(%(keys)s::bigint[], %(composed)b)) AS given (asset_key, composed)
 WHERE draft.asset_key = given.asset_key;
 
 -- name: missing_texts
