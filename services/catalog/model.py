@@ -19,12 +19,10 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    SerializerFunctionWrapHandler,
     StrictBool,
     StrictFloat,
     StrictInt,
     StrictStr,
-    model_serializer,
     model_validator,
 )
 
@@ -151,12 +149,6 @@ class Certification(Part):
     by: str | None = None
     at: Moment | None = None
     expires_at: Moment | None = None
-
-    @model_serializer(mode="wrap")
-    def _keep_stated_status(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A status that was stated stays in the payload, the default one too: "none" takes a certification away."""
-        stated = {"status": self.status.value} if "status" in self.model_fields_set else {}
-        return {**stated, **serialize(self)}
 
 
 def _top_values(value: Any) -> Any:
