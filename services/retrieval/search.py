@@ -30,6 +30,7 @@ from services.retrieval.model import (
 from services.retrieval.ranking import Ranked, rank_candidates
 from services.retrieval.store import Corpus, Details, Question, Scope, SearchStore
 from services.retrieval.visibility import Visibility
+from services.text.clean import scrub
 from services.trust.governance import GovernanceScore, governance_score
 from services.trust.rules import TrustRules
 from services.trust.signals import Signals
@@ -79,6 +80,7 @@ class SearchService:
         SchemaError before the first refresh, StoreUnavailable when the index cannot be reached."""
         started = time.perf_counter()
         _check_query(request)
+        request = request.model_copy(update={"query": scrub(request.query)[0]})
         corpus = self._store.corpus()
         version = self._usable_version(corpus)
         now = self._now()

@@ -9,6 +9,7 @@ from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.embeddings import version_query
 from services.retrieval.store import StoredAsset
 from services.sql_files import load_queries
+from services.text.clean import scrub
 
 QUERIES = load_queries("pgvector/queries/search.sql")
 
@@ -20,6 +21,8 @@ class PgAssetStore:
         self._database = database
 
     def asset(self, asset_id: str, version: int | None, acl_ids: Sequence[int]) -> StoredAsset | None:
+        if scrub(asset_id)[1]:
+            return None  # no id holds such characters, and no query may
         with self._database.snapshot() as connection:
             row = connection.execute(QUERIES["asset_by_id"], {"id": asset_id, "acl_ids": list(acl_ids)}).fetchone()
             if row is None:

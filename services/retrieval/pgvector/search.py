@@ -16,6 +16,7 @@ from services.retrieval.keyword import LENGTH_SHARE, SATURATION
 from services.retrieval.ranking import CHUNK_DISCOUNT, Candidate
 from services.retrieval.store import Corpus, Details, Question, Scope
 from services.sql_files import load_queries
+from services.text.clean import scrub
 
 QUERIES = load_queries("pgvector/queries/search.sql")
 
@@ -101,7 +102,7 @@ def _scope_row(scope: Scope) -> dict[str, Any]:
         "eligible_only": scope.eligible_only,
         "now": scope.now,
         "object_types": list(scope.object_types) or None,
-        "sources": list(filters.source) or None,
+        "sources": _folded(filters.source),
         "tags": _folded(filters.tag),
         "glossary_terms": _folded(filters.term),
         "domains": _folded(filters.domain),
@@ -117,7 +118,7 @@ def _scope_row(scope: Scope) -> dict[str, Any]:
 
 
 def _folded(words: Sequence[str]) -> list[str] | None:
-    return [word.casefold() for word in words] or None
+    return [scrub(word)[0].casefold() for word in words] or None
 
 
 def _question_row(question: Question) -> dict[str, Any]:

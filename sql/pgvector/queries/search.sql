@@ -20,7 +20,7 @@ FROM acl WHERE seq > %(seq)s ORDER BY seq;
 a.acl_id = ANY(%(acl_ids)s)
 AND (s.eligible OR NOT %(eligible_only)s)
 AND (%(object_types)s::text[] IS NULL OR a.object_type = ANY(%(object_types)s))
-AND (%(sources)s::text[] IS NULL OR a.source = ANY(%(sources)s))
+AND (%(sources)s::text[] IS NULL OR lower(a.source) = ANY(%(sources)s))
 AND (%(tags)s::text[] IS NULL OR a.tags && %(tags)s)
 AND (%(glossary_terms)s::text[] IS NULL OR a.terms && %(glossary_terms)s)
 AND (%(domains)s::text[] IS NULL OR a.domains && %(domains)s)
@@ -44,12 +44,12 @@ SELECT count(*) AS vectors FROM (
 ) AS counted;
 
 -- name: vector_hits_exact
--- Nearest assets among all allowed vectors, by best chunk less the discount for many chunks; ties by key.
-SELECT e.asset_key
+-- Nearest assets among all allowed vectors, by best chunk less the discount for many chunks; ties by id.
+SELECT a.asset_key
 FROM {embedding} e JOIN asset a USING (asset_key) JOIN asset_score s USING (asset_key)
 WHERE {allowed}
-GROUP BY e.asset_key
-ORDER BY min(e.embedding <=> %(vector)s) + %(chunk_discount)s * ln(count(*)) / ln(2), e.asset_key
+GROUP BY a.asset_key
+ORDER BY min(e.embedding <=> %(vector)s) + %(chunk_discount)s * ln(count(*)) / ln(2), a.id COLLATE "C"
 LIMIT %(pool)s
 
 -- name: vector_hits_ann
@@ -69,19 +69,19 @@ WITH query_term AS MATERIALIZED (
 ), vector_hit AS (
     {vector_hits}
 ), keyword_hit AS (
-    SELECT p.asset_key
+    SELECT a.asset_key
     FROM query_term q JOIN posting p USING (term)
     JOIN asset a USING (asset_key) JOIN asset_score s USING (asset_key)
     WHERE q.rare AND {allowed}
-    GROUP BY p.asset_key
+    GROUP BY a.asset_key
     ORDER BY sum(q.idf * p.weight
                  / (p.weight + %(saturation)s * (1 - %(length_share)s + %(length_share)s * a.keyword_length
-                                                 / %(mean_length)s))) DESC, p.asset_key
+                                                 / %(mean_length)s))) DESC, a.id COLLATE "C"
     LIMIT %(pool)s
 ), name_hit AS (
     SELECT a.asset_key FROM asset a JOIN asset_score s USING (asset_key)
     WHERE a.whole_names && %(whole_query)s AND {allowed}
-    ORDER BY a.asset_key LIMIT %(pool)s
+    ORDER BY a.id COLLATE "C" LIMIT %(pool)s
 ), hit AS (
     SELECT asset_key FROM vector_hit UNION SELECT asset_key FROM keyword_hit UNION SELECT asset_key FROM name_hit
 )
@@ -110,7 +110,7 @@ SELECT a.asset_key, a.id, false AS named, a.shape, a.siblings, s.signals, s.cura
        NULL::integer AS chunk_number, NULL::float8 AS best_cosine, 0 AS chunk_count, 0::float8 AS matched_idf
 FROM asset a JOIN asset_score s USING (asset_key)
 WHERE {allowed}
-ORDER BY lower(a.name), a.id
+ORDER BY lower(a.name), a.id COLLATE "C"
 LIMIT %(pool)s;
 
 -- name: details
