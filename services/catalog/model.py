@@ -154,9 +154,8 @@ class Certification(Part):
 def _top_values(value: Any) -> Any:
     if not isinstance(value, list | tuple):
         return _empty_when_null(value)
-    return tuple("" if item is None else item if isinstance(item, str) else json.dumps(item) for item in value)[
-        :TOP_VALUES_KEPT
-    ]
+    kept = value[:TOP_VALUES_KEPT]
+    return tuple("" if item is None else item if isinstance(item, str) else json.dumps(item) for item in kept)
 
 
 class Column(Part):
