@@ -105,7 +105,7 @@ ON CONFLICT (term, asset_key) DO UPDATE SET weight = excluded.weight
 WHERE published.weight IS DISTINCT FROM excluded.weight;
 
 -- name: drop_chunks
--- Chunks that these drafts no longer hold. Before drop_embeddings.
+-- Chunks that these drafts no longer hold.
 DELETE FROM {chunk} c
 USING draft d
 WHERE c.asset_key = d.asset_key AND d.asset_key = ANY(%(keys)s)

@@ -100,8 +100,3 @@ LEFT JOIN LATERAL (SELECT * FROM refresh_run_source listing WHERE listing.source
                    ORDER BY finished_at DESC LIMIT 1) AS last ON true
 LEFT JOIN refresh_run run ON run.run_id = last.run_id
 ORDER BY source.overlay, source.name;
-
--- name: data_age
--- Seconds since the last successful refresh ended; null before the first.
-SELECT extract(epoch FROM now() - max(finished_at))::float8 AS seconds
-FROM refresh_run WHERE status IN ('succeeded', 'incomplete') AND NOT dry_run;
