@@ -75,10 +75,10 @@ def curation_score(asset: Asset, rules: TrustRules, *, prefer_native: bool = Fal
         missing = round(share * (1 - achieved), POINTS_DECIMALS)
         detail = _step(asset, name, rules, vocabulary) if achieved < 1 else ""
         items.append(CurationItem(name.value, weight, achieved, points, missing, detail))
-    score = round(100 * achieved_weight / whole, POINTS_DECIMALS) if whole else 100.0
+    own_score = round(100 * achieved_weight / whole, POINTS_DECIMALS) if whole else 100.0
     if prefer_native and asset.curation_score is not None:
         return CurationScore(asset.curation_score, tuple(items), native=True)
-    return CurationScore(score, tuple(items))
+    return CurationScore(own_score, tuple(items))
 
 
 Measure = Callable[[Asset, ValueWords], float]
