@@ -107,10 +107,6 @@ class SearchService:
             refusal=refusal,
         )
 
-    def warm_up(self) -> None:
-        """Load the model, so that the first question does not wait for it."""
-        self._embedder.embed_query("warm up")
-
     def _usable_version(self, corpus: Corpus) -> int:
         if corpus.version is None or corpus.model is None:
             raise SchemaError("there is no index yet; run: vouch refresh")
