@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
 from services.access.principal import Permission, Principal
 from services.access.rule import Level
-from services.catalog.model import Asset
+from services.catalog.model import Asset, Column
 from services.context.labels import reference_ids
 from services.context.sensitivity import shows_values
 from services.errors import AssetNotFound
@@ -67,17 +67,9 @@ class AssetService:
     def _attributes(
         self, asset: Asset, stored: StoredAsset, hidden: frozenset[str], principal: Principal
     ) -> dict[str, Any]:
-        payload = dict(without_references(asset.payload(), hidden))
-        level = Level(stored.classification)
-        secret = {
-            column.name
-            for column in asset.columns
-            if not shows_values(column, asset, level, self._rules.sensitive_names)
-        }
-        if secret:
-            payload["columns"] = [_without_values(column, secret) for column in payload.get("columns", [])]
-            rows = payload.get("sample_rows", [])
-            payload["sample_rows"] = [{key: row[key] for key in row if key not in secret} for row in rows]
+        told = asset.payload()
+        told |= shown_values(asset, told, Level(stored.classification), self._rules.sensitive_names)
+        payload = dict(without_references(told, hidden))
         if Permission.OPERATE not in principal.permissions and "access" in payload:
             shown = ("classification", "workspaces")
             payload["access"] = {key: payload["access"][key] for key in shown if key in payload["access"]}
@@ -87,19 +79,48 @@ class AssetService:
 VALUE_FIELDS = ("top_values", "min", "max")
 
 
-def _without_values(column: Mapping[str, Any], secret: Iterable[str]) -> dict[str, Any]:
-    if column["name"] not in secret:
-        return dict(column)
-    return {key: value for key, value in column.items() if key not in VALUE_FIELDS}
+def shown_values(
+    asset: Asset, payload: Mapping[str, Any], own_level: Level, sensitive_names: frozenset[str]
+) -> dict[str, Any]:
+    """`columns` and `sample_rows` of the asset's payload, as far as it has them, without values that are secret.
+
+    A row names columns in any case; what it holds beside them is secret when the asset as a whole is sensitive.
+    """
+    secret: set[str] = set()
+    listed: set[str] = set()
+    for column in asset.columns:
+        listed.add(column.name.casefold())
+        if not shows_values(column, asset, own_level, sensitive_names):
+            secret.add(column.name.casefold())
+    unlisted_shown = shows_values(Column(name="beside the columns"), asset, own_level, sensitive_names)
+
+    def shown(name: str) -> bool:
+        return name.casefold() not in secret if name.casefold() in listed else unlisted_shown
+
+    values: dict[str, Any] = {}
+    if "columns" in payload:
+        values["columns"] = [_without_values(column, shown(column["name"])) for column in payload["columns"]]
+    if "sample_rows" in payload:
+        values["sample_rows"] = [{key: row[key] for key in row if shown(key)} for row in payload["sample_rows"]]
+    return values
+
+
+def _without_values(column: Mapping[str, Any], shown: bool) -> dict[str, Any]:
+    return {key: value for key, value in column.items() if shown or key not in VALUE_FIELDS}
 
 
 def without_references(value: Any, hidden: frozenset[str]) -> Any:
     """The value without what refers to a hidden asset: a list entry or field that is its id, a record that has it.
 
-    Records that carry an id of another asset name it as `id` (terms) or `target` (relationships).
+    Records that carry an id of another asset name it as `id` (terms) or `target` (relationships). A `name` stays: that
+    of a column or of the asset itself may read like another's id.
     """
     if isinstance(value, dict):
-        return {key: without_references(item, hidden) for key, item in value.items() if not _is_hidden(item, hidden)}
+        return {
+            key: without_references(item, hidden)
+            for key, item in value.items()
+            if key == "name" or not _is_hidden(item, hidden)
+        }
     if isinstance(value, list):
         return [without_references(item, hidden) for item in value if not _names_hidden(item, hidden)]
     return value
