@@ -81,7 +81,7 @@ def rank_candidates(
 ) -> list[Ranked]:
     """Both stages: the best `candidate_limit` by relevance, then in order of final score; ties by id.
 
-    With `pin_named`, assets whose name the whole query is stand before all others.
+    With `pin_named`, assets whose name the whole query is stand before all others in both stages.
     """
     similarity = {
         item.id: None if item.best_cosine is None else vector_similarity(item.best_cosine, item.chunk_count)
@@ -91,7 +91,8 @@ def rank_candidates(
     vector_ranks = _ranks({key: value for key, value in similarity.items() if value is not None})
     keyword_ranks = _ranks({key: value for key, value in keyword.items() if value > 0})
     relevance = {item.id: relevance_score(similarity[item.id], keyword[item.id]) for item in candidates}
-    kept = sorted(candidates, key=lambda item: (-relevance[item.id], item.id))[:candidate_limit]
+    pinned = {item.id for item in candidates if pin_named and item.named}
+    kept = sorted(candidates, key=lambda item: (item.id not in pinned, -relevance[item.id], item.id))[:candidate_limit]
     ranked: list[Ranked] = []
     for item in kept:
         governance = govern(Signals.from_json(item.signals))
@@ -107,7 +108,7 @@ def rank_candidates(
                 keyword_rank=keyword_ranks.get(item.id),
             )
         )
-    return sorted(ranked, key=lambda item: (not (pin_named and item.candidate.named), -item.final_score, item.id))
+    return sorted(ranked, key=lambda item: (item.id not in pinned, -item.final_score, item.id))
 
 
 def _ranks(values: Mapping[str, float]) -> dict[str, int]:

@@ -1,0 +1,97 @@
+"""The two stages' arithmetic on candidates that no engine has to find."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from services.catalog.model import Asset
+from services.retrieval.grouping import group_siblings
+from services.retrieval.ranking import Candidate, Ranked, rank_candidates, vector_similarity
+from services.trust.governance import GovernanceScore, governance_score
+from services.trust.rules import load_rules
+from services.trust.signals import Signals, read_signals
+
+RULES = load_rules()
+TRUSTED = read_signals(Asset(id="x", object_type="table", name="x", critical_data_element=True), RULES).to_json()
+UNKNOWN = read_signals(Asset(id="x", object_type="table", name="x"), RULES).to_json()
+PLAIN = Candidate(
+    asset_key=1,
+    id="a",
+    named=False,
+    best_cosine=0.5,
+    chunk_count=1,
+    chunk_number=0,
+    matched_idf=0.0,
+    signals=UNKNOWN,
+    curation_score=0.0,
+    eligible=True,
+)
+
+
+def govern(signals: Signals) -> GovernanceScore:
+    return governance_score(signals, RULES, now=datetime(2026, 1, 1, tzinfo=UTC))
+
+
+def rank(*candidates: Candidate, candidate_limit: int = 30, pin_named: bool = True) -> list[Ranked]:
+    return rank_candidates(candidates, 10.0, candidate_limit, govern, pin_named=pin_named)
+
+
+def ids(ranked: list[Ranked]) -> list[str]:
+    return [item.id for item in ranked]
+
+
+def test_the_numbers_of_a_result_add_up() -> None:
+    (found,) = rank(replace(PLAIN, matched_idf=4.0, signals=TRUSTED))
+    assert (found.vector_similarity, found.keyword_score) == (0.5, 0.4)
+    assert found.relevance_score == pytest.approx((0.5 + 0.4) / 2)
+    assert found.governance.governance_score == 0.4
+    assert found.final_score == pytest.approx(0.75 * 0.45 + 0.25 * 0.4)
+
+
+def test_governance_decides_among_the_kept_and_keeps_nobody() -> None:
+    trusted = replace(PLAIN, id="b", best_cosine=0.4, signals=TRUSTED)
+    assert ids(rank(PLAIN, trusted)) == ["b", "a"]
+    assert ids(rank(PLAIN, trusted, candidate_limit=1)) == ["a"]
+
+
+def test_ties_are_broken_by_id_whatever_the_order_of_arrival() -> None:
+    assert ids(rank(replace(PLAIN, id="c"), PLAIN, replace(PLAIN, id="b"))) == ["a", "b", "c"]
+    assert ids(rank(replace(PLAIN, id="c"), PLAIN, candidate_limit=1)) == ["a"]
+
+
+def test_what_the_whole_query_names_comes_first_even_when_others_are_more_relevant() -> None:
+    named = replace(PLAIN, id="z", named=True, best_cosine=0.0)
+    better = replace(PLAIN, best_cosine=0.9, matched_idf=9.0, signals=TRUSTED)
+    assert ids(rank(better, named)) == ["z", "a"]
+    assert ids(rank(better, named, candidate_limit=1)) == ["z"]
+    assert ids(rank(better, named, pin_named=False)) == ["a", "z"]
+
+
+def test_several_of_that_name_stand_in_order_of_final_score() -> None:
+    trusted = replace(PLAIN, id="z", named=True, signals=TRUSTED)
+    assert ids(rank(replace(PLAIN, named=True), trusted)) == ["z", "a"]
+
+
+def test_an_asset_outside_the_embedding_pool_is_ranked_by_its_words() -> None:
+    (found,) = rank(replace(PLAIN, best_cosine=None, chunk_count=0, matched_idf=6.0))
+    assert (found.vector_similarity, found.vector_rank, found.keyword_rank) == (None, None, 1)
+    assert found.relevance_score == pytest.approx(0.3)
+
+
+def test_many_chunks_are_no_many_chances() -> None:
+    assert vector_similarity(0.5, 1) == 0.5
+    assert vector_similarity(0.5, 8) == pytest.approx(0.5 - 3 * 0.02)
+    assert vector_similarity(0.01, 64) == 0.0
+    assert vector_similarity(-0.3, 1) == 0.0
+
+
+def test_near_duplicates_stand_behind_the_first_of_them() -> None:
+    one = replace(PLAIN, siblings=(3,), shape=7)
+    same_shape = replace(PLAIN, asset_key=2, id="b", best_cosine=0.4, shape=7)
+    declared = replace(PLAIN, asset_key=3, id="c", best_cosine=0.3)
+    alone = replace(PLAIN, asset_key=4, id="d", best_cosine=0.2, siblings=(99,))
+    grouped = group_siblings(rank(one, same_shape, declared, alone))
+    assert [(item.id, item.siblings) for item in grouped] == [("a", ("b", "c")), ("d", ())]
