@@ -94,7 +94,7 @@ def extract(source: Source, records: RecordStore, run_id: str, on_page: Callable
         listing.missing = seen.missing_from(records.keys(source.name))
         records.resolve_quarantine(run_id, STAGE, source.name)
     for notice, count in listing.notices.most_common(NOTICES_TOLD):
-        log.info("source notice", run_id=run_id, source=source.name, notice=notice, pages=count)
+        log.warning("source notice", run_id=run_id, source=source.name, notice=notice, pages=count)
     return listing
 
 
