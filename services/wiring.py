@@ -15,14 +15,14 @@ from services.access import keys
 from services.access.principal import Principal
 from services.access.rule import Level, parse_level
 from services.api.services import QueryServices
-from services.catalog.model import ObjectType
+from services.catalog.model import Asset, ObjectType
 from services.catalog.sources.base import Source
 from services.catalog.sources.connections import postgres_dsn
 from services.catalog.sources.datahub import DataHubFileSource
 from services.catalog.sources.jsonl import JsonLinesSource
 from services.catalog.sources.postgres import PostgresSource
 from services.embedded import EmbeddedServer
-from services.errors import SettingsError
+from services.errors import SettingsError, SourceError, SourceUnknown
 from services.index.compose import Composer, ComposeSettings
 from services.index.embedder import SentenceTransformerEmbedder
 from services.index.model_folder import find_model
@@ -36,10 +36,13 @@ from services.index.store import SourceEntry
 from services.retrieval.assets import AssetService
 from services.retrieval.pgvector.assets import PgAssetStore
 from services.retrieval.pgvector.search import SESSION, PgSearchStore
+from services.retrieval.pgvector.worklist import PgPayloadStore, PgWorklistStore
 from services.retrieval.search import SearchService, SearchSettings
 from services.retrieval.status_service import ReadinessService, StatusService
 from services.retrieval.visibility import Visibility
+from services.retrieval.worklist import WorklistService
 from services.settings import Settings, SourceSettings, connection_from_environment, load_sources
+from services.trust.check import TrustCheck, check_rules
 from services.trust.gate import GateThresholds
 from services.trust.rules import TrustRules, load_rules
 
@@ -201,6 +204,24 @@ def open_refresh(settings: Settings, progress: Progress | None = None) -> Iterat
             yield RefreshSteps(stores, sources, composer, model, limits, progress)
 
 
+def check_trust_rules(settings: Settings, path: Path, source: str) -> TrustCheck:
+    """What a rules file would make of the assets that a source lists or adds to, as they are published.
+
+    Raises RulesError naming line and key, SourceUnknown, and SourceError when nothing of the source is published yet.
+    """
+    rules = load_rules(path)
+    with index_database(settings) as database:
+        known = {item.name for item in source_settings(settings, database)}
+        known |= {row["name"] for row in PgSourceStore(database).sources()}
+        if source not in known:
+            raise SourceUnknown(f"source {source!r} is unknown; known are: {', '.join(sorted(known)) or 'none'}")
+        with PgPayloadStore(database).payloads(source) as payloads:
+            report = check_rules(map(Asset.model_validate, payloads), rules)
+    if not report.assets:
+        raise SourceError(f"no asset of source {source!r} is published yet; run: vouch refresh --source {source}")
+    return report
+
+
 @dataclass(frozen=True)
 class KeyService:
     """Authentication of the query API."""
@@ -237,10 +258,12 @@ def _query_services(settings: Settings, database: PgDatabase) -> QueryServices:
     rules = trust_rules(settings)
     search_store = PgSearchStore(database, exact_scan_rows=settings.exact_scan_rows)
     visibility = Visibility(search_store)
+    worklist_store = PgWorklistStore(database, prefer_native_curation=settings.prefer_native_curation)
     answers = SearchSettings(min_relevance=settings.min_relevance, pin_exact_names=settings.pin_exact_names)
     return QueryServices(
         search=SearchService(search_store, visibility, model, rules, answers, now),
         assets=AssetService(search_store, PgAssetStore(database), visibility, rules, now),
+        worklist=WorklistService(search_store, worklist_store, visibility, rules, now),
         status=StatusService(search_store, PgRunStore(database), PgSourceStore(database), settings.engine),
         readiness=ReadinessService(search_store, model),
         keys=KeyService(PgKeyStore(database), now),

@@ -17,6 +17,7 @@ from services.api.routes.docs import docs_routes
 from services.api.routes.operations import operations_routes
 from services.api.routes.search import search_routes
 from services.api.routes.status import status_routes
+from services.api.routes.worklist import worklist_routes
 from services.api.routing import AssetIdConverter, Route, add_routes
 from services.api.services import QueryServices
 
@@ -44,6 +45,7 @@ def route_table(services: QueryServices, config: ApiConfig, metrics: ApiMetrics)
     routes = (
         *search_routes(services.search, metrics),
         *asset_routes(services.assets),
+        *worklist_routes(services.worklist),
         *status_routes(services.status, services.readiness),
         *operations_routes(services.readiness, metrics, config.retry_after_seconds),
         *docs_routes(document),

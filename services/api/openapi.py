@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from services.api.problems import PROBLEM_JSON, Problem
-from services.api.routing import DATA_AGE_HEADER, INDEX_VERSION_HEADER, JSON, Route
+from services.api.routing import DATA_AGE_HEADER, INDEX_VERSION_HEADER, JSON, LINK_HEADER, Route
 
 Document = dict[str, Any]
 
@@ -77,6 +77,7 @@ def _operation(route: Route) -> Document:
         "security": SECURITY if route.keyed else [],
         "parameters": [
             *(_path_parameter(name) for name in _PATH_PARAMETER.findall(route.path)),
+            *_query_parameters(route.query),
             {
                 "name": "X-Request-ID",
                 "in": "header",
@@ -104,13 +105,32 @@ def _path_parameter(name: str) -> Document:
     }
 
 
+def _query_parameters(model: type[BaseModel] | None) -> list[Document]:
+    """One parameter for each field; one that takes several values is repeated."""
+    if model is None:
+        return []
+    properties = model.model_json_schema(ref_template=SCHEMAS + "{model}")["properties"]
+    return [_query_parameter(name, dict(schema)) for name, schema in properties.items()]
+
+
+def _query_parameter(name: str, schema: Document) -> Document:
+    description = schema.pop("description", "")
+    if schema.get("default", "") is None:  # left out, not sent as null
+        [schema] = [option for option in schema["anyOf"] if option != {"type": "null"}]
+    parameter = {"name": name, "in": "query", "required": False, "schema": schema}
+    return {**parameter, "description": description} if description else parameter
+
+
 def _answer(route: Route) -> Document:
     names = ["X-Request-ID", *([INDEX_VERSION_HEADER, DATA_AGE_HEADER] if route.rests_on_index else [])]
+    names += [LINK_HEADER] if route.paged else []
     answer: Document = {"description": route.answer.description, "headers": _header_references(names)}
     if route.answer.model is not None:
         answer["content"] = {JSON: {"schema": {"$ref": SCHEMAS + route.answer.model.__name__}}}
     elif route.answer.status is HTTPStatus.OK:
         answer["content"] = {route.answer.media_type: {"schema": {}}}
+    for media_type in route.answer.also:
+        answer["content"][media_type] = {"schema": {"type": "string"}}
     return answer
 
 
@@ -127,6 +147,8 @@ def _problems(route: Route) -> Document:
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
             HTTPStatus.UNPROCESSABLE_ENTITY,
         }
+    if route.query is not None:
+        statuses.add(HTTPStatus.UNPROCESSABLE_ENTITY)
     return {str(status.value): _problem(status) for status in sorted(statuses)}
 
 
@@ -154,6 +176,7 @@ def _headers() -> Document:
     return {
         "X-Request-ID": header("the id of this request, as in the log", "string"),
         INDEX_VERSION_HEADER: header("the index version that answered", "integer"),
+        LINK_HEADER: header('the next page, as rel="next"; left out on the last one', "string"),
         DATA_AGE_HEADER: header("seconds since the last successful refresh; left out before the first", "integer"),
         "WWW-Authenticate": header("how to authenticate", "string"),
         "Retry-After": header("seconds to wait before the same request is worth another try", "integer"),
@@ -161,7 +184,7 @@ def _headers() -> Document:
 
 
 def _schemas(routes: tuple[Route, ...]) -> Document:
-    bodies = {route.body for route in routes if route.body is not None}
+    bodies = {model for route in routes for model in (route.body, route.query) if model is not None}
     answers = {route.answer.model for route in routes if route.answer.model is not None} | {Problem}
     _, definitions = models_json_schema(
         [*_in_mode(bodies, "validation"), *_in_mode(answers, "serialization")], ref_template=SCHEMAS + "{model}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from http import HTTPStatus
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar, get_origin
 
 from flask import Request
 from pydantic import BaseModel, ValidationError
@@ -33,6 +33,41 @@ def parse_search(request: Request) -> SearchRequest:
     if search.mode is Mode.ANALYSIS and not search.query:
         _refuse(FieldError(field="query", message="must not be empty; only discovery mode searches without a query"))
     return search
+
+
+def parse_parameters(model: type[Record], request: Request) -> Record:
+    """The record that the query string asks for; a parameter may be repeated where its field takes several values.
+
+    Raises RequestRefused (422) for a parameter that is unknown, repeated or wrong.
+    """
+    given: dict[str, list[str] | str] = {}
+    errors: list[FieldError] = []
+    for name, values in request.args.lists():
+        field = model.model_fields.get(name)
+        if field is None:
+            known = ", ".join(model.model_fields)
+            errors.append(FieldError(field=_cut(name), message=f"unknown parameter; known are: {known}"))
+        elif scrub(values)[1]:
+            errors.append(FieldError(field=name, message="must not contain NUL characters or lone surrogates"))
+        elif get_origin(field.annotation) is tuple:
+            given[name] = values
+        elif len(values) > 1:
+            errors.append(FieldError(field=name, message="must not stand more than once"))
+        else:
+            given[name] = values[0]
+    try:
+        record = model.model_validate(given)
+    except ValidationError as error:
+        for fault in error.errors(include_url=False, include_input=False, include_context=False):
+            message = f"must be {expectation(model, fault['loc'])}".removesuffix(" or null")
+            errors.append(FieldError(field=".".join(map(str, fault["loc"])), message=message))
+    if errors:
+        _refuse(*errors[:ERRORS_TOLD])
+    return record
+
+
+def _cut(name: str) -> str:
+    return str(scrub(name)[0])[:FIELD_CHARACTERS]
 
 
 def _json_object(request: Request) -> tuple[dict[str, Any], str]:

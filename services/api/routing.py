@@ -19,6 +19,7 @@ from services.api.services import Keys
 JSON = "application/json"
 INDEX_VERSION_HEADER = "X-Vouch-Index-Version"
 DATA_AGE_HEADER = "X-Vouch-Data-Age-Seconds"
+LINK_HEADER = "Link"
 
 
 class AssetIdConverter(BaseConverter):
@@ -30,11 +31,12 @@ class AssetIdConverter(BaseConverter):
 
 @dataclass(frozen=True)
 class Answer:
-    """A good answer: its media type and, for JSON, its record."""
+    """A good answer: its media type and, for JSON, its record; `also` are media types that a caller may ask for."""
 
     description: str
     model: type[BaseModel] | None = None
     media_type: str = JSON
+    also: tuple[str, ...] = ()
     status: HTTPStatus = HTTPStatus.OK
 
 
@@ -42,7 +44,8 @@ class Answer:
 class Route:
     """One method at one path. `view` takes the parameters of the path, after the caller when `keyed`.
 
-    `problems` are the error statuses that the view can answer beside those that its other fields imply.
+    `query` is the record of the query string; a `paged` answer names the next page in its header Link. `problems` are
+    the error statuses that the view can answer beside those that its other fields imply.
     """
 
     method: str
@@ -55,6 +58,8 @@ class Route:
     keyed: bool = False
     permission: Permission | None = None
     body: type[BaseModel] | None = None
+    query: type[BaseModel] | None = None
+    paged: bool = False
     rests_on_index: bool = False
     problems: tuple[HTTPStatus, ...] = ()
 
@@ -88,7 +93,11 @@ def json_response(
     document: BaseModel, *, index_version: int | None = None, data_age_seconds: float | None = None
 ) -> Response:
     """The record as JSON; what it rests on is said in headers too, so that no caller needs to parse for it."""
-    response = Response(document.model_dump_json(), mimetype=JSON)
+    return rested(Response(document.model_dump_json(), mimetype=JSON), index_version, data_age_seconds)
+
+
+def rested(response: Response, index_version: int | None, data_age_seconds: float | None) -> Response:
+    """The response with what it rests on in its headers."""
     if index_version is not None:
         response.headers[INDEX_VERSION_HEADER] = str(index_version)
     if data_age_seconds is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -9,6 +10,7 @@ from services.access.principal import Principal
 from services.retrieval.asset_view import AssetView
 from services.retrieval.model import SearchAnswer, SearchRequest
 from services.retrieval.status import Readiness, StatusReport
+from services.retrieval.worklist_view import WorklistPage, WorklistRequest
 
 
 class Search(Protocol):
@@ -20,6 +22,16 @@ class Search(Protocol):
 class Assets(Protocol):
     def get(self, asset_id: str, principal: Principal) -> AssetView:
         """The asset as the caller may see it. Raises AssetNotFound for a hidden and for a missing one alike."""
+        ...
+
+
+class Worklist(Protocol):
+    def page(self, request: WorklistRequest, principal: Principal) -> WorklistPage:
+        """A page of what stewards should mend, under the caller's access. Raises InvalidRequest for a bad cursor."""
+        ...
+
+    def pages(self, request: WorklistRequest, principal: Principal) -> Iterator[WorklistPage]:
+        """That page and all that follow, each read when it is wanted."""
         ...
 
 
@@ -45,6 +57,7 @@ class Keys(Protocol):
 class QueryServices:
     search: Search
     assets: Assets
+    worklist: Worklist
     status: Status
     readiness: ReadinessProbe
     keys: Keys

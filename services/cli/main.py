@@ -10,6 +10,7 @@ import click
 from services.cli.catalog import evaluate, refresh, search, show
 from services.cli.demo import demo
 from services.cli.operations import config, db, keys, quarantine, schema, serve, sources, status
+from services.cli.stewards import trust, worklist
 from services.errors import VouchError
 
 EXIT_FAILED = 1
@@ -35,5 +36,9 @@ def main() -> None:
     """
 
 
-for command in (demo, refresh, show, search, status, evaluate, sources, config, schema, keys, quarantine, db, serve):
+COMMANDS = (
+    demo, refresh, show, search, status, worklist, trust, evaluate, sources, config, schema, keys, quarantine, db,
+    serve,
+)  # fmt: skip
+for command in COMMANDS:
     main.add_command(command)

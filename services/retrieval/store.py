@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
 from services.access.rule import AccessRule
+from services.catalog.model import GovernanceRole
 from services.index.identity import ModelIdentity
 from services.index.store import Vectors
 from services.retrieval.keyword import KeywordQuery
 from services.retrieval.model import Filters
 from services.retrieval.ranking import Candidate
+from services.trust.curation import CurationScore
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,50 @@ class StoredAsset:
     chunks: tuple[tuple[int, str, str], ...]  # number, section, text
 
 
+@dataclass(frozen=True)
+class WorkScope:
+    """Which assets below their threshold are meant: access first, then filters; an empty filter lets all through."""
+
+    acl_ids: tuple[int, ...]
+    sources: tuple[str, ...] = ()
+    object_types: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorkPosition:
+    """A place in the order of the work list: points missing, then id."""
+
+    points_missing: float
+    id: str
+
+
+@dataclass(frozen=True)
+class StoredWork:
+    """An asset below its threshold, at its place in the order."""
+
+    id: str
+    source: str
+    object_type: str
+    name: str
+    title: str | None
+    url: str | None
+    roles: tuple[GovernanceRole, ...]
+    signals: Mapping[str, Any]
+    curation: CurationScore
+    threshold: float
+    position: WorkPosition
+
+
+@dataclass(frozen=True)
+class RolesWork:
+    """The assets that have the same governance roles, added up."""
+
+    roles: tuple[GovernanceRole, ...]
+    assets: int
+    points_missing: float
+
+
 class SearchStore(Protocol):
     """Reads for search."""
 
@@ -105,4 +152,24 @@ class AssetStore(Protocol):
 
     def hidden(self, asset_ids: Sequence[str], acl_ids: Sequence[int]) -> frozenset[str]:
         """Those of the ids that are assets the caller may not see."""
+        ...
+
+
+class WorklistStore(Protocol):
+    """Reads of what stewards should mend."""
+
+    def page(self, scope: WorkScope, after: WorkPosition | None, limit: int) -> Sequence[StoredWork]:
+        """The scope's assets below their threshold behind that position, fewest points missing first, then by id."""
+        ...
+
+    def by_roles(self, scope: WorkScope) -> Sequence[RolesWork]:
+        """All of the scope's assets below their threshold, added up by their governance roles."""
+        ...
+
+
+class PayloadStore(Protocol):
+    """Reads of what the published assets of a source say."""
+
+    def payloads(self, source: str) -> AbstractContextManager[Iterator[Mapping[str, Any]]]:
+        """The merged payloads of the assets that the source lists or adds to, by key, streamed while in the block."""
         ...

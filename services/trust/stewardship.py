@@ -102,12 +102,7 @@ def contact(roles: Sequence[GovernanceRole]) -> Contact:
     return Contact("", ())
 
 
-def worklist(assets: Iterable[ScoredAsset]) -> tuple[WorklistEntry, ...]:
-    """An entry for each asset below its threshold, nearest to it first, then by id."""
-    entries = (_entry(asset) for asset in assets if asset.curation.curation_score < asset.threshold)
-    return tuple(sorted(entries, key=lambda entry: (entry.points_missing, entry.asset.asset_id)))
-
-
-def _entry(asset: ScoredAsset) -> WorklistEntry:
+def worklist_entry(asset: ScoredAsset) -> WorklistEntry:
+    """What a steward is told of an asset that is below its threshold."""
     steps = cheapest_steps(asset.curation, asset.threshold)
     return WorklistEntry(asset, gaps(asset.curation), steps, score_after(asset.curation, steps), contact(asset.roles))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,6 +20,7 @@ from services.errors import AssetNotFound
 from services.retrieval.asset_view import AssetView, ChunkView, CurationPart
 from services.retrieval.model import Explanation, GovernancePart, Matched, Result, SearchAnswer, SearchRequest
 from services.retrieval.status import Check, Readiness, RecentRun, RunReport, SourceStatus, StatusReport
+from services.retrieval.worklist_view import WorklistItem, WorklistPage, WorklistRequest, WorklistSummary
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 GOVERNANCE = (
@@ -134,6 +135,32 @@ def asset_view(**attributes: Any) -> AssetView:
 
 
 @dataclass
+class FakeWorklist:
+    """Remembers what it was asked; `items` are all there are, `next_cursor` leads on."""
+
+    asked: list[tuple[WorklistRequest, Principal]] = field(default_factory=list)
+    items: tuple[WorklistItem, ...] = ()
+    next_cursor: str | None = None
+    fails_with: Exception | None = None
+
+    def page(self, request: WorklistRequest, principal: Principal) -> WorklistPage:
+        self.asked.append((request, principal))
+        if self.fails_with is not None:
+            raise self.fails_with
+        summary = WorklistSummary(assets=len(self.items), points_missing=0, contacts=0, by_contact=())
+        return WorklistPage(
+            index_version=7,
+            data_age_seconds=93.6,
+            entries=self.items,
+            next_cursor=self.next_cursor,
+            summary=summary if request.cursor is None else None,
+        )
+
+    def pages(self, request: WorklistRequest, principal: Principal) -> Iterator[WorklistPage]:
+        yield self.page(request, principal)
+
+
+@dataclass
 class FakeStatus:
     def status(self, principal: Principal) -> StatusReport:  # noqa: ARG002  (the protocol's)
         run = RunReport(
@@ -165,12 +192,13 @@ class Api:
     store: FakeKeyStore = field(default_factory=FakeKeyStore)
     search: FakeSearch = field(default_factory=FakeSearch)
     assets: FakeAssets = field(default_factory=FakeAssets)
+    worklist: FakeWorklist = field(default_factory=FakeWorklist)
     readiness: FakeReadiness = field(default_factory=FakeReadiness)
     now: datetime = NOW
 
     def __post_init__(self) -> None:
         keys = FakeKeys(self.store, clock=lambda: self.now)
-        self.services = QueryServices(self.search, self.assets, FakeStatus(), self.readiness, keys)
+        self.services = QueryServices(self.search, self.assets, self.worklist, FakeStatus(), self.readiness, keys)
         self.app = create_app(self.services, ApiConfig())
         self.client: FlaskClient = self.app.test_client()
 

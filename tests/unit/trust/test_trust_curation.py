@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from itertools import combinations
 
 import pytest
@@ -13,8 +11,7 @@ from services.errors import SettingsError
 from services.trust.curation import CurationScore, curation_score
 from services.trust.gate import GateChange, GatedAsset, GateThresholds, gate, gate_changes, threshold_for
 from services.trust.rules import load_rules
-from services.trust.stewardship import ScoredAsset, cheapest_steps, contact, gaps, score_after, worklist
-from services.trust.worklist_table import spreadsheet_safe, work_by_contact, worklist_csv, worklist_table
+from services.trust.stewardship import ScoredAsset, cheapest_steps, contact, gaps, score_after, worklist_entry
 
 RULES = load_rules()
 
@@ -219,35 +216,11 @@ def test_the_stewards_are_asked_before_the_owners():
     assert contact(()).names == ()
 
 
-def scored(asset_id, threshold=60, **fields):
-    made = asset(id=asset_id, **fields)
-    return ScoredAsset(
-        asset_id, made.name, "table", "erp", curation_score(made, RULES), threshold, made.governance_roles
-    )
-
-
-def test_the_worklist_holds_what_is_below_nearest_first():
-    owned = FILLED["owner_or_steward"][0]
-    entries = worklist([scored("far"), scored("near", **owned), scored("in", 10, **owned)])
-    assert [entry.asset.asset_id for entry in entries] == ["near", "far"]
-    assert entries[0].points_missing == pytest.approx(60 - 100 * 15 / 110, abs=1e-5)
-    assert entries[0].score_after >= 60
-    table = worklist_table(entries)
-    assert table["ask"].tolist() == ["sales-ops-lead", "nobody on record"]
-    assert table["steps"].tolist() == [len(entry.fewest_steps) for entry in entries]
-    assert work_by_contact(entries)["ask"].tolist() == ["nobody on record", "sales-ops-lead"]
-
-
-def test_an_empty_worklist_is_a_table_too():
-    assert worklist_csv(worklist_table(())).startswith("asset_id,name,")
-    assert work_by_contact(()).empty
-
-
-@pytest.mark.parametrize("cell", ["=1+1", " =1+1", "\t=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "＝1+1", "\r\n=1"])
-def test_no_cell_of_the_csv_is_a_formula(cell):
-    safe = spreadsheet_safe(cell)
-    assert safe.startswith("'")
-    assert "\n" not in safe and "\t" not in safe
-    rows = list(csv.DictReader(io.StringIO(worklist_csv(worklist_table(worklist([scored(cell)]))))))
-    assert rows[0]["asset_id"] == safe
-    assert float(rows[0]["curation_score"]) == 0
+def test_an_entry_tells_what_is_missing_and_whom_to_ask():
+    owned = asset(**FILLED["owner_or_steward"][0])
+    entry = worklist_entry(ScoredAsset("a", "orders", "table", "erp", score(**FILLED["owner_or_steward"][0]), 60,
+                                       owned.governance_roles))  # fmt: skip
+    assert entry.points_missing == pytest.approx(60 - 100 * 15 / 110, abs=1e-5)
+    assert entry.score_after >= 60
+    assert entry.contact.names == ("sales-ops-lead",)
+    assert entry.gaps[: len(entry.fewest_steps)] == entry.fewest_steps
