@@ -11,12 +11,22 @@ import click
 
 from services.catalog.model import ObjectType
 from services.cli.common import as_principal, console, principal_of, print_json, print_table, settings_for_command
-from services.retrieval.worklist_view import ENTRIES_MAX, WorklistItem, WorklistPage, WorklistRequest, WorklistSummary
+from services.retrieval.worklist_view import (
+    ENTRIES_MAX,
+    NOBODY,
+    WorklistItem,
+    WorklistPage,
+    WorklistRequest,
+    WorklistSummary,
+    asked,
+    fewest_told,
+)
 from services.trust.check import FieldCheck
 from services.wiring import check_trust_rules, open_query_services
 
 ENTRIES_SHOWN = 50
 CONTACTS_LISTED = 15
+NO_INDEX = "there is no index yet; run: vouch refresh"
 
 
 @click.command()
@@ -45,8 +55,12 @@ def worklist(
         raise click.UsageError("--csv and --json exclude each other")
     if limit is None and not as_csv:
         limit = ENTRIES_SHOWN
-    request = WorklistRequest.model_validate(
-        {"source": sources, "type": types, "owner": owners, "limit": min(limit or ENTRIES_MAX, ENTRIES_MAX)}
+    request = WorklistRequest(
+        source=sources,
+        type=tuple(map(ObjectType, types)),
+        owner=owners,
+        limit=min(limit or ENTRIES_MAX, ENTRIES_MAX),
+        summary=not as_csv,
     )
     principal = principal_of(as_user, groups, clearance)
     with open_query_services(settings_for_command()) as services:
@@ -87,8 +101,6 @@ def _print_json(pages: Iterator[WorklistPage]) -> None:
 
 
 def _print_worklist(pages: Iterator[WorklistPage]) -> None:
-    from services.retrieval.worklist_table import asked, fewest_told
-
     def row(item: WorklistItem) -> tuple[object, ...]:
         score = f"{item.curation_score:.4g} of {item.threshold:.4g}"
         return (score, item.object_type.value, item.id, asked(item), fewest_told(item))
@@ -96,7 +108,7 @@ def _print_worklist(pages: Iterator[WorklistPage]) -> None:
     first = next(pages)
     shown = [*first.entries, *(item for page in pages for item in page.entries)]
     if first.summary is None or not first.summary.assets:
-        console.print("nothing to mend: no asset is below its threshold")
+        console.print("nothing to mend: no asset is below its threshold" if first.index_version else NO_INDEX)
         return
     print_table(("curation", "type", "id", "ask", "fewest steps"), [row(item) for item in shown])
     console.print()
@@ -104,8 +116,6 @@ def _print_worklist(pages: Iterator[WorklistPage]) -> None:
 
 
 def _print_summary(summary: WorklistSummary, shown: int) -> None:
-    from services.retrieval.worklist_table import NOBODY
-
     rows = [
         (NOBODY if work.name is None else work.name, work.assets, f"{work.points_missing:.1f}")
         for work in islice(summary.by_contact, CONTACTS_LISTED)

@@ -63,13 +63,14 @@ class WorklistService:
         # One more than is shown tells whether there is a next page.
         found = self._worklist_store.page(scope, after, request.limit + 1)
         shown = found[: request.limit]
+        summed_up = request.summary and after is None
         now = self._now()
         return WorklistPage(
             index_version=corpus.version or 0,
             data_age_seconds=corpus.data_age_seconds,
             entries=tuple(self._item(work, now) for work in shown),
             next_cursor=cursor_of(shown[-1].position) if len(found) > len(shown) else None,
-            summary=summarised(self._worklist_store.by_roles(scope)) if after is None else None,
+            summary=summarised(self._worklist_store.by_roles(scope)) if summed_up else None,
         )
 
     def pages(self, request: WorklistRequest, principal: Principal) -> Iterator[WorklistPage]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import pandas as pd
 
-from services.retrieval.worklist_view import StepView, WorklistItem
+from services.retrieval.worklist_view import WorklistItem, asked, fewest_told, told
 
-NOBODY = "nobody on record"
-NO_PROMISE = "the score is the catalog's own: no step can be promised to raise it"
 _FORMULA_STARTS = frozenset("=+-@|%")  # what a spreadsheet may take for a formula or a command
 _TEXT_COLUMNS = (
     "id", "name", "title", "object_type", "source", "url", "ask", "ask_role", "gaps", "fewest_steps", "governance",
@@ -57,22 +55,14 @@ def worklist_csv(table: pd.DataFrame, *, header: bool = True) -> str:
 
 
 def spreadsheet_safe(cell: str) -> str:
-    """The text on one line and, where it could begin a formula, behind an apostrophe, which spreadsheets hide."""
+    """The text on one line and, where it could begin a formula, behind an apostrophe, which spreadsheets hide.
+
+    Where semicolons part cells, as in much of Europe, a formula could also begin behind one.
+    """
     line = " ".join("".join(char if char.isprintable() else " " for char in cell).split())
-    first = unicodedata.normalize("NFKC", line)[:1]
-    return f"'{line}" if first in _FORMULA_STARTS and first else line
+    return ";".join(_no_formula(part) for part in line.split(";"))
 
 
-def asked(item: WorklistItem) -> str:
-    """Whom to ask, in one cell."""
-    return "; ".join(item.contact.names) or NOBODY
-
-
-def fewest_told(item: WorklistItem) -> str:
-    """The steps that reach the threshold, in one cell, or why there are none."""
-    return NO_PROMISE if item.curation_native else told(item.fewest_steps)
-
-
-def told(steps: Sequence[StepView]) -> str:
-    """Steps with the points they bring, in one cell."""
-    return "; ".join(step.step if step.points is None else f"{step.step} (+{step.points:.4g})" for step in steps)
+def _no_formula(part: str) -> str:
+    first = unicodedata.normalize("NFKC", part.lstrip())[:1]
+    return f"'{part}" if first in _FORMULA_STARTS and first else part

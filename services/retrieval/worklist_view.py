@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.catalog.model import ObjectType
@@ -9,6 +11,8 @@ from services.retrieval.model import GovernancePart
 
 ENTRIES_MAX = 1000
 CONTACTS_SHOWN = 200
+NOBODY = "nobody on record"
+NO_PROMISE = "the score is the catalog's own: no step can be promised to raise it"
 
 
 class WorklistRequest(BaseModel):
@@ -20,6 +24,7 @@ class WorklistRequest(BaseModel):
     type: tuple[ObjectType, ...] = Field(default=(), description="object types")
     owner: tuple[str, ...] = Field(default=(), description="names in any governance role: owner, steward, custodian, …")
     limit: int = Field(default=100, ge=1, le=ENTRIES_MAX)
+    summary: bool = Field(default=True, description="add everything up on the first page")
     cursor: str | None = Field(default=None, description="`next_cursor` of the page before; none: from the start")
 
 
@@ -99,4 +104,19 @@ class WorklistPage(BaseModel):
     data_age_seconds: float | None = Field(description="since the last successful refresh; null before the first")
     entries: tuple[WorklistItem, ...]
     next_cursor: str | None = Field(description="null on the last page")
-    summary: WorklistSummary | None = Field(description="on the first page; null on those that follow")
+    summary: WorklistSummary | None = Field(description="on the first page, if asked for; else null")
+
+
+def asked(item: WorklistItem) -> str:
+    """Whom to ask, in one cell."""
+    return "; ".join(item.contact.names) or NOBODY
+
+
+def fewest_told(item: WorklistItem) -> str:
+    """The steps that reach the threshold, in one cell, or why there are none."""
+    return NO_PROMISE if item.curation_native else told(item.fewest_steps)
+
+
+def told(steps: Sequence[StepView]) -> str:
+    """Steps with the points they bring, in one cell."""
+    return "; ".join(step.step if step.points is None else f"{step.step} (+{step.points:.4g})" for step in steps)

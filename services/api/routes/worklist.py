@@ -35,9 +35,9 @@ class WorklistAnswer(WorklistPage):
 def worklist_routes(service: Worklist) -> tuple[Route, ...]:
     def worklist(caller: Principal) -> Response:
         asked = parse_parameters(WorklistQuery, request)
-        wanted = asked.model_dump(include=set(WorklistRequest.model_fields))
-        page = service.page(WorklistRequest.model_validate(wanted), caller)
-        response = _csv(page) if _wants_csv(asked) else _json(page)
+        as_csv = _wants_csv(asked)
+        page = service.page(_request(asked, summary=asked.summary and not as_csv), caller)
+        response = _csv(page) if as_csv else _json(page)
         response.vary.add("Accept")
         if page.next_cursor is not None:
             response.headers[LINK_HEADER] = f'<{_address(asked, page.next_cursor)}>; rel="next"'
@@ -70,6 +70,11 @@ def _wants_csv(asked: WorklistQuery) -> bool:
     if asked.format is not None:
         return asked.format == "csv"
     return request.accept_mimetypes.best_match([JSON, CSV], default=JSON) == CSV
+
+
+def _request(asked: WorklistQuery, *, summary: bool) -> WorklistRequest:
+    wanted = asked.model_dump(include=set(WorklistRequest.model_fields))
+    return WorklistRequest.model_validate({**wanted, "summary": summary})
 
 
 def _json(page: WorklistPage) -> Response:
