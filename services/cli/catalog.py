@@ -66,7 +66,7 @@ def refresh(
 @click.argument("asset_id", metavar="ID")
 @as_principal
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def show(asset_id: str, as_user: str | None, groups: str, clearance: str, as_json: bool) -> None:
+def show(asset_id: str, as_user: str | None, groups: str, clearance: str | None, as_json: bool) -> None:
     """Show one asset: attributes, narrative, chunks, every score with its components."""
     settings = settings_for_command()
     with open_query_services(settings) as services:
@@ -86,7 +86,14 @@ def show(asset_id: str, as_user: str | None, groups: str, clearance: str, as_jso
 @as_principal
 @click.option("--json", "as_json", is_flag=True, help="Print the answer of the query API.")
 def search(
-    query: str, mode: str, limit: int, explain: bool, as_user: str | None, groups: str, clearance: str, as_json: bool
+    query: str,
+    mode: str,
+    limit: int,
+    explain: bool,
+    as_user: str | None,
+    groups: str,
+    clearance: str | None,
+    as_json: bool,
 ) -> None:
     """Ask which governed assets answer a question."""
     settings = settings_for_command()

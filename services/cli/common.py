@@ -20,6 +20,7 @@ from services.logs import configure_logging
 from services.settings import Settings, load_settings
 
 LEVELS = click.Choice([level.label for level in Level], case_sensitive=False)
+AS_USER_CLEARANCE = Level.INTERNAL
 PLAIN_SECONDS = 5.0  # until the second plain progress line of a stage; then twice as long each time, up to ...
 PLAIN_SECONDS_MOST = 60.0
 
@@ -47,23 +48,26 @@ def as_principal(command: Command) -> Command:
     options = [
         click.option("--as-user", metavar="USER", help="Look with the eyes of this user instead of an administrator."),
         click.option("--groups", default="", metavar="A,B", help="The groups of --as-user."),
-        click.option("--clearance", type=LEVELS, default=Level.INTERNAL.label, help="The clearance of --as-user."),
+        click.option(
+            "--clearance", type=LEVELS, help=f"The clearance of --as-user; {AS_USER_CLEARANCE.label} if absent."
+        ),
     ]
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def principal_of(as_user: str | None, groups: str, clearance: str) -> Principal:
+def principal_of(as_user: str | None, groups: str, clearance: str | None) -> Principal:
     """The caller that the options describe; a local administrator without them."""
     if as_user is None:
-        if groups:
-            raise click.UsageError("--groups needs --as-user")
+        # Who narrows the view must not be shown everything.
+        if groups or clearance:
+            raise click.UsageError(f"{'--groups' if groups else '--clearance'} needs --as-user")
         return LOCAL_ADMINISTRATOR
     return Principal(
         user=as_user,
         groups=split_list(groups),
-        clearance=Level[clearance.upper()],
+        clearance=Level[clearance.upper()] if clearance else AS_USER_CLEARANCE,
         permissions=frozenset({Permission.SEARCH, Permission.EXPLAIN}),
     )
 

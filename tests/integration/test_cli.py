@@ -154,6 +154,7 @@ def test_a_name_stands_for_one_file(vouch: Any, assets_file: Path, tmp_path: Pat
         (["refresh", "--name", "a"], 2, "--jsonl"),
         (["search", "x", "--limit", "0"], 2, "1<=x<=50"),
         (["search", "x", "--groups", "a"], 2, "--as-user"),
+        (["search", "x", "--clearance", "Public"], 2, "--clearance needs --as-user"),
         (["search", ""], 1, "query: is empty"),
         (["evaluate", "--queries", "missing.jsonl"], 1, "missing.jsonl"),
         (["keys", "revoke", "0000"], 1, "no key"),
