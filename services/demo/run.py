@@ -15,7 +15,7 @@ import httpx
 import services
 from services.demo.airflow import AirflowStandalone, stop_airflow
 from services.demo.airflow_api import TaskState
-from services.demo.catalog import DEMO_QUESTION, write_demo_sources
+from services.demo.catalog import DEMO_QUESTION, SHOP_DATABASE, write_demo_sources
 from services.demo.database import create_demo_database
 from services.demo.processes import ProcessSession, free_port
 from services.embedded import EmbeddedServer
@@ -24,7 +24,6 @@ from services.retrieval.model import SearchAnswer
 
 Say = Callable[[str], None]
 
-SHOP_DATABASE = "shop"
 AIRFLOW_DATABASE = "airflow"
 DAG_ID = "catalog_refresh"
 EMBEDDING_POOL = "vouch_embedding"
