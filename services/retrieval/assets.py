@@ -116,11 +116,13 @@ def without_references(value: Any, hidden: frozenset[str]) -> Any:
     of a column or of the asset itself may read like another's id.
     """
     if isinstance(value, dict):
-        return {
+        kept = {
             key: without_references(item, hidden)
             for key, item in value.items()
             if key == "name" or not _is_hidden(item, hidden)
         }
+        # A payload holds no empty list or object: one that is left behind would tell that something was taken away.
+        return {key: item for key, item in kept.items() if item != [] and item != {}}
     if isinstance(value, list):
         return [without_references(item, hidden) for item in value if not _names_hidden(item, hidden)]
     return value

@@ -58,6 +58,7 @@ def test_what_refers_to_a_hidden_asset_goes_and_names_that_read_like_its_id_stay
         "relationships": [{"kind": "join", "target": "salaries"}, {"kind": "join", "target": "items"}],
         "lineage": {"upstream": ["salaries", "items"]},
         "attributes": {"parent": "salaries", "domain": "Sales"},
+        "extra": {"siblings": ["salaries"]},
     }
     assert without_references(payload, frozenset({"salaries"})) == {
         "id": "orders",
