@@ -101,7 +101,7 @@ def search(
     with open_query_services(settings) as services:
         answer = services.search.search(request, principal_of(as_user, groups, clearance), "vouch-search")
     if as_json:
-        print_json(answer.model_dump(mode="json", exclude_none=True))
+        print_json(answer.model_dump(mode="json"))
     else:
         print_answer(answer)
 
