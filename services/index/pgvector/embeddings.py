@@ -69,9 +69,13 @@ class PgEmbeddingStore:
             return {found["content_hash"]: found["text"] for found in connection.execute(DRAFTS["texts_to_embed"], row)}
 
     def add_vectors(self, run_id: str, hashes: Sequence[str], vectors: Vectors) -> int:
-        row = {"hashes": [bytes.fromhex(text) for text in hashes], "vectors": list(vectors)}
         with fenced(self._database, run_id) as connection:
-            return connection.execute(DRAFTS["add_vectors"], row).rowcount
+            connection.execute(DRAFTS["incoming_vectors_table"])
+            with connection.cursor().copy(DRAFTS["incoming_vectors_copy"]) as copy:
+                copy.set_types(("bytea", "vector"))
+                for content_hash, vector in zip(hashes, vectors, strict=True):
+                    copy.write_row((bytes.fromhex(content_hash), vector))
+            return connection.execute(DRAFTS["add_vectors"]).rowcount
 
     def ensure_version(self, model: ModelIdentity) -> int:
         wanted = {"model_id": model.model_id, "model_revision": model.revision, "dimension": model.dimension}
@@ -101,7 +105,9 @@ class PgEmbeddingStore:
             if not faults:
                 _ensure_ann_index(connection, version, exact_scan_rows)
                 connection.execute(VERSIONS["retire_active"], {"version": version})
-                connection.execute(VERSIONS["promote"], {"version": version})
+                if connection.execute(VERSIONS["promote"], {"version": version}).rowcount:
+                    # The first questions come before the server has looked at its new tables by itself.
+                    connection.execute(version_query(VERSIONS["analyze_version"], version))
         return faults
 
 

@@ -149,8 +149,16 @@ WHERE draft.source = %(source)s AND draft.asset_key BETWEEN %(first_key)s AND %(
   AND (draft.composed ->> 'eligible')::boolean
   AND NOT EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'));
 
+-- name: incoming_vectors_table
+-- Staging of one round of vectors, private to the session.
+CREATE TEMPORARY TABLE IF NOT EXISTS incoming_vector (LIKE vector_cache) ON COMMIT DELETE ROWS;
+
+-- name: incoming_vectors_copy
+-- Columns in the order of the rows that are sent.
+COPY incoming_vector (content_hash, embedding) FROM STDIN (FORMAT BINARY);
+
 -- name: add_vectors
 -- Fill the cache; a vector that another batch brought meanwhile is kept.
 INSERT INTO vector_cache (content_hash, embedding)
-SELECT * FROM unnest(%(hashes)s::bytea[], %(vectors)s::vector[])
+SELECT content_hash, embedding FROM incoming_vector
 ON CONFLICT DO NOTHING;

@@ -32,7 +32,7 @@ CREATE TABLE {chunk} (
 );
 
 -- name: embedding_count
--- How many vectors a version holds, as the planner knows it after ANALYZE (exact counting costs a scan).
+-- How many vectors a version holds.
 SELECT count(*) AS vectors FROM {embedding};
 
 -- name: ann_index_exists
@@ -50,6 +50,10 @@ UPDATE index_version SET status = 'retired' WHERE status = 'active' AND version 
 -- name: promote
 -- Step two, in the same transaction.
 UPDATE index_version SET status = 'active', promoted_at = now() WHERE version = %(version)s AND status <> 'active';
+
+-- name: analyze_version
+-- Statistics of what searches read, for their plans.
+ANALYZE asset, asset_score, asset_document, posting, term_stat, {embedding}, {chunk};
 
 -- name: verify_version
 -- Counts that must all be zero in a whole index.
