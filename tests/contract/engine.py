@@ -10,19 +10,14 @@ from typing import Any
 from services.access.rule import AccessRule, Level
 from services.catalog.model import ObjectType, asset_key, payload_hash
 from services.index.identity import content_hash
-from services.index.store import (
-    Composed,
-    ComposedChunk,
-    Draft,
-    IncomingRecord,
-    IndexStores,
-    LeaseHolder,
-)
+from services.index.run_store import LeaseHolder
+from services.index.store import Composed, ComposedChunk, Draft, IncomingRecord, IndexStores
 from services.retrieval.store import AssetStore, SearchStore
 from tests.embedders import HashEmbedder
 
 OPEN = AccessRule(Level.PUBLIC)
 ALWAYS_EXACT = 1_000_000
+RULES = "rules of today"
 
 
 @dataclass(frozen=True)
@@ -104,8 +99,12 @@ def written(
         certification_expires_at=None,
         critical=None,
         data_quality_percent=None,
+        governance=(),
+        governance_score=0.0,
         curation_score=50.0,
         curation=(),
+        curation_native=False,
+        rules_digest=RULES,
         threshold=0.0,
         eligible=eligible,
         eligibility_reasons=("curation score 50 reaches the threshold 0",),

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from services.errors import PermanentError, RefreshInProgress, RunFenced
-from services.index.store import LeaseHolder, QuarantineEntry, SourceEntry
+from services.index.run_store import LeaseHolder, SourceEntry
+from services.index.store import QuarantineEntry
 from tests.contract.engine import Engine, Hand, alive, dead, record
 
 ZOMBIE = "run-zombie"
