@@ -13,6 +13,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from services.access.principal import LOCAL_ADMINISTRATOR, Permission, Principal
 from services.access.rule import Level
@@ -78,12 +79,18 @@ def split_list(text: str) -> tuple[str, ...]:
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A table of plain cells: what a catalog holds is neither markup nor a command to the terminal."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in headings:
         table.add_column(heading, overflow="fold")
     for row in rows:
-        table.add_row(*("" if cell is None else str(cell) for cell in row))
+        table.add_row(*(Text("" if cell is None else printable(str(cell))) for cell in row))
     console.print(table)
+
+
+def printable(text: str) -> str:
+    """The text with a space for each control character."""
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 @contextmanager
