@@ -20,7 +20,7 @@ PURE = [
     *(file for file in PACKAGE.glob("trust/*.py") if file.name != "rules_file.py"),  # reads the shipped rules
     *(PACKAGE / "access" / name for name in ("principal.py", "rule.py")),
     *(PACKAGE / "catalog" / name for name in ("merge.py", "model.py")),
-    *(PACKAGE / "index" / name for name in ("compose.py", "identity.py", "plan.py", "report.py")),
+    *(PACKAGE / "index" / name for name in ("compose.py", "identity.py", "plan.py", "report.py", "scoring.py")),
     *(PACKAGE / "retrieval" / name for name in ("grouping.py", "keyword.py", "ranking.py")),
     PACKAGE / "evaluation" / "metrics.py",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -20,14 +20,14 @@ from services.context.narrative import NarrativeRules
 from services.context.narrative import compose as compose_narrative
 from services.index.embedder import Embedder
 from services.index.identity import content_hash
+from services.index.scoring import Scorer, told_words
 from services.index.store import Composed, ComposedChunk, Draft, StaleAsset, UncomposedDraft
-from services.trust.curation import CurationScore, curation_score
 from services.trust.gate import GateThresholds, gate, threshold_for
-from services.trust.rules import SignalName, TrustRules
-from services.trust.signals import Signals, governance_words, read_signals
+from services.trust.rules import TrustRules
 
 # Raise it when the same asset must come out differently: every asset is then composed again, on the next refresh.
-COMPOSER_VERSION = 1
+# Scores have a version of their own in `scoring`.
+COMPOSER_VERSION = 2
 # An index over whole names holds no longer ones, and nobody types them.
 WHOLE_NAME_BYTES_LIMIT = 2048
 
@@ -54,23 +54,28 @@ class Composer:
     """Composes assets by one set of rules for one embedding model."""
 
     def __init__(self, rules: TrustRules, embedder: Embedder, settings: ComposeSettings) -> None:
-        self._rules = rules
+        self.scorer = Scorer(rules, prefer_native_curation=settings.prefer_native_curation)
         self._embedder = embedder
         self._settings = settings
         self._narrative_rules = NarrativeRules(sensitive_names=rules.sensitive_names)
 
     @property
+    def thresholds(self) -> GateThresholds:
+        return self._settings.thresholds
+
+    @property
     def fingerprint(self) -> bytes:
-        """Changes whenever the same records would be composed differently: rules, settings, model, this code."""
+        """Changes whenever the same records would be told, listed or cut differently, by settings, model or this code.
+
+        What rules and thresholds make of an asset has ways of its own: `Scores.rules_digest` says by which rules it
+        was scored, and the gate is asked in every run. Where rules change a narrative, its asset is drafted again.
+        """
         parts = {
             "composer": COMPOSER_VERSION,
-            "rules": self._rules.digest,
+            "sensitive_names": sorted(self._narrative_rules.sensitive_names),
+            "values_per_column": self._narrative_rules.values_per_column,
             "model": asdict(self._embedder.identity),
-            "settings": {
-                "default_classification": int(self._settings.default_classification),
-                "prefer_native_curation": self._settings.prefer_native_curation,
-                "thresholds": asdict(self._settings.thresholds),
-            },
+            "default_classification": int(self._settings.default_classification),
         }
         return hashlib.sha256(canonical_json(parts).encode()).digest()
 
@@ -129,11 +134,10 @@ class Composer:
     def _compose(self, draft: UncomposedDraft, by_id: Mapping[str, Neighbour]) -> Composed:
         asset = _asset(draft)
         around = {reference: by_id[reference] for reference in reference_ids(asset) if reference in by_id}
-        signals = read_signals(asset, self._rules)
-        curation = curation_score(asset, self._rules, prefer_native=self._settings.prefer_native_curation)
+        scores = self.scorer.score(asset)
         threshold = threshold_for(asset.object_type, draft.source, self._settings.thresholds)
-        verdict = gate(curation.curation_score, threshold)
-        words = governance_words(signals)
+        verdict = gate(scores.curation_score, threshold)
+        words = told_words(scores.signals)
         narrative = compose_narrative(asset, around, draft.access, self._narrative_rules, words)
         keywords = keyword_document(asset, around, draft.access, self._narrative_rules)
         chunks = chunk(narrative, self._embedder.count_tokens, max_tokens=self._embedder.tokens_limit)
@@ -149,13 +153,7 @@ class Composer:
             chunks=tuple(
                 ComposedChunk(item.number, item.section, item.text, content_hash(item.text, model)) for item in chunks
             ),
-            signals=signals.to_json(),
-            certification=str(signals.certification_status or "none"),
-            certification_expires_at=_iso(signals.certification_expires_at),
-            critical=_critical(signals),
-            data_quality_percent=_quality_percent(signals),
-            curation_score=curation.curation_score,
-            curation=_curation_items(curation),
+            **vars(scores),
             threshold=threshold,
             eligible=verdict.eligible,
             eligibility_reasons=verdict.reasons,
@@ -166,7 +164,7 @@ def _asset(draft: UncomposedDraft) -> Asset:
     return Asset.model_validate(draft.payload)
 
 
-def _facets(asset: Asset) -> dict[str, tuple[str, ...]]:
+def _facets(asset: Asset) -> dict[str, Any]:
     """What search filters by, casefolded; a tag also stands for its parents, a custom field "Domain" for a domain."""
     tags = (path[:length] for path in asset.tags for length in range(1, len(path) + 1))
     domains = [asset.attributes.domain, *(term.domain for term in asset.terms)]
@@ -191,21 +189,3 @@ def _shape(asset: Asset) -> int | None:
         return None
     columns = sorted(column.name.casefold() for column in asset.columns)
     return asset_key(canonical_json([asset.object_type, asset.name.casefold(), columns]))
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
-
-
-def _critical(signals: Signals) -> bool | None:
-    value = signals.get(SignalName.CRITICAL_DATA_ELEMENT).value
-    return None if value is None else value > 0
-
-
-def _quality_percent(signals: Signals) -> float | None:
-    value = signals.get(SignalName.DATA_QUALITY).value
-    return None if value is None else value * 100
-
-
-def _curation_items(curation: CurationScore) -> tuple[dict[str, object], ...]:
-    return tuple(dict(vars(item)) for item in curation.items)

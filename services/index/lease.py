@@ -7,7 +7,7 @@ import socket
 
 import psutil
 
-from services.index.store import LeaseHolder
+from services.index.run_store import LeaseHolder
 
 LOCAL = "process"
 

@@ -23,30 +23,22 @@ from services.index.compose import ComposeError, Composer
 from services.index.embedder import Embedder
 from services.index.extract import Listing, extract
 from services.index.lease import is_dead
-from services.index.plan import cut_batches
 from services.index.report import report
-from services.index.store import EmbedBatch, IndexStores, QuarantineEntry, Run, SourceEntry
+from services.index.run_store import Run, SourceEntry
+from services.index.stages import COMPOSE_PAGE, IndexStages, Progress, StageLimits, no_progress
+from services.index.store import IndexStores, QuarantineEntry
 
 log = structlog.get_logger()
 
-COMPOSE_PAGE = 200
-PUBLISH_PAGE = 200
-EMBED_ROUND_TEXTS = 128  # vectors are stored after so many texts, so that a killed batch loses little
 COMPOSE_STAGE = "compose"
-
-# (stage, source or "", done so far, total or None)
-Progress = Callable[[str, str, int, int | None], None]
 
 
 @dataclass(frozen=True)
-class RefreshLimits:
+class RefreshLimits(StageLimits):
     """See the settings of the same names."""
 
     quarantine_limit_percent: float
     quarantine_limit_count: int
-    lease_seconds: float
-    embed_batch_texts: int
-    exact_scan_rows: int
 
 
 @dataclass(frozen=True)
@@ -55,10 +47,6 @@ class ConfiguredSource:
 
     entry: SourceEntry
     open: Callable[[], Source]
-
-
-def _no_progress(_stage: str, _source: str, _done: int, _total: int | None) -> None:
-    return None
 
 
 class RefreshSteps:
@@ -71,7 +59,7 @@ class RefreshSteps:
         composer: Composer,
         embedder: Embedder,
         limits: RefreshLimits,
-        progress: Progress = _no_progress,
+        progress: Progress = no_progress,
     ) -> None:
         self._stores = stores
         self._sources = sources
@@ -79,6 +67,7 @@ class RefreshSteps:
         self._embedder = embedder
         self._limits = limits
         self._progress = progress
+        self._stages = IndexStages(stores, composer, embedder, limits, progress)
 
     def begin(self, source_names: Sequence[str] | None, *, full: bool, dry_run: bool, holder: str) -> str:
         """Take the lease for a refresh of these sources (None or empty: all); its run id.
@@ -147,50 +136,23 @@ class RefreshSteps:
     def plan(self, run_id: str) -> list[dict[str, Any]]:
         """The batches to embed, as plain values; empty when every text has its vector."""
         run = self._stores.runs.run(run_id)
-        if run.dry_run:
-            return []
-        embeddings = self._stores.embeddings
-        for source, texts in embeddings.cached_texts().items():
-            self._stores.runs.count(run_id, source, {"cached": texts})
-        batches = cut_batches(embeddings.missing_texts(), self._limits.embed_batch_texts)
-        log.info("planned", run_id=run_id, batches=len(batches), texts=sum(batch.texts for batch in batches))
-        return [_batch_to_json(batch) for batch in batches]
+        return [] if run.dry_run else self._stages.plan(run_id, self._stages.wanted(self._version()))
 
     def embed(self, run_id: str, batch: Mapping[str, Any]) -> dict[str, int]:
         """Embed one batch into the cache; texts that have a vector by now are passed over."""
-        planned = _batch_from_json(batch)
-        texts = self._stores.embeddings.texts(planned.source, planned.first_key, planned.last_key)
-        # Similar lengths share a round, so that short texts are not padded to the longest of all.
-        hashes = sorted(texts, key=lambda content_hash: (len(texts[content_hash]), content_hash))
-        embedded = 0
-        for start in range(0, len(hashes), EMBED_ROUND_TEXTS):
-            part = hashes[start : start + EMBED_ROUND_TEXTS]
-            vectors = self._embedder.embed_documents([texts[content_hash] for content_hash in part])
-            added = self._stores.embeddings.add_vectors(run_id, part, vectors)
-            self._stores.runs.count(run_id, planned.source, {"embedded": added}, add=True)
-            embedded += added
-            self._progress("embed", planned.source, start + len(part), len(hashes))
-        log.info("embedded", run_id=run_id, source=planned.source, batch=planned.number, texts=embedded)
-        return {"embedded": embedded, "cached": max(0, planned.texts - embedded)}
+        return self._stages.embed(run_id, batch, self._stages.wanted(self._version()))
 
     def publish(self, run_id: str) -> dict[str, int]:
-        """Publish every draft that misses no vector, each asset whole; `pending` counts those that do."""
+        """Publish every draft that misses no vector, each asset whole, then ask the gate of all that are published.
+
+        `pending` counts the drafts that miss a vector.
+        """
         run = self._stores.runs.run(run_id)
         if run.dry_run:
             return {"written": 0, "published": 0, "pending": 0}
-        version = self._stores.embeddings.ensure_version(self._embedder.identity)
-        totals = {"written": 0, "published": 0}
-        for source, drafted in self._stores.drafts.drafted().items():
-            after_key = -1
-            done = 0
-            while keys := self._stores.drafts.publishable(source, after_key, PUBLISH_PAGE):
-                written = self._stores.embeddings.publish(run_id, version, keys)
-                self._stores.runs.count(run_id, source, {"written": written}, add=True)
-                after_key = keys[-1]
-                done += len(keys)
-                totals["written"] += written
-                self._progress("publish", source, done, drafted)
-            totals["published"] += done
+        version = self._version()
+        totals = self._stages.publish_drafts(run_id, version)
+        totals["written"] += self._stages.pass_gate(run_id, version)
         pending = sum(self._stores.drafts.drafted().values())
         log.info("published", run_id=run_id, index_version=version, pending=pending, **totals)
         return {**totals, "pending": pending}
@@ -203,9 +165,9 @@ class RefreshSteps:
         run = self._stores.runs.run(run_id)
         version = None
         if not run.dry_run:
-            version = self._stores.embeddings.ensure_version(self._embedder.identity)
+            version = self._version()
             pending = sum(self._stores.drafts.drafted().values())
-            faults = {} if pending else self._stores.embeddings.verify(run_id, version, self._limits.exact_scan_rows)
+            faults = {} if pending else self._stages.verify(run_id, version)
             if pending or faults:
                 found = {"unpublished_drafts": pending, **faults} if pending else dict(faults)
                 raise PermanentError(
@@ -226,6 +188,9 @@ class RefreshSteps:
         """End the run as failed and give its lease back; a run that ended already stays as it is."""
         self._stores.runs.end(run_id, "failed", error=error, version=None)
         log.error("refresh failed", run_id=run_id, error=error)
+
+    def _version(self) -> int:
+        return self._stores.embeddings.ensure_version(self._embedder.identity)
 
     def _configured(self, name: str) -> ConfiguredSource:
         if name not in self._sources:
@@ -262,7 +227,7 @@ class RefreshSteps:
 
     def _compose(self, run: Run, stores: IndexStores) -> tuple[dict[str, int], Counter[str]]:
         """Counts of assets, and how many merged records of each source are no asset."""
-        counts = {"drafted": 0, "composed": 0, "quarantined": 0}
+        counts = {"rescored": self._stages.rescore(run.run_id, stores)["rescored"], "drafted": 0}
         failures: Counter[str] = Counter()
         # Closed when something below raises: the stream is a transaction of its own.
         with closing(stores.drafts.stale(self._composer.fingerprint, COMPOSE_PAGE, everything=run.full)) as pages:
@@ -270,14 +235,7 @@ class RefreshSteps:
                 drafts, failed = self._composer.merge_page(page)
                 counts["drafted"] += stores.drafts.stage(run.run_id, drafts) if drafts else 0
                 failures.update(self._quarantine(run, stores, failed))
-        after_key = -1
-        while drafts_page := stores.drafts.uncomposed(after_key, COMPOSE_PAGE):
-            neighbours = stores.drafts.neighbours(self._composer.neighbour_keys(drafts_page))
-            composed = self._composer.compose_page(drafts_page, neighbours)
-            stores.drafts.set_composed(run.run_id, composed)
-            counts["composed"] += len(composed)
-            after_key = drafts_page[-1].asset_key
-            self._progress("compose", "", counts["composed"], None)
+        counts["composed"] = self._stages.compose_drafts(run.run_id, stores)
         stores.records.resolve_quarantine(run.run_id, COMPOSE_STAGE, None)
         return {**counts, "quarantined": failures.total()}, failures
 
@@ -302,18 +260,3 @@ class RefreshSteps:
 def _counts(listing: Listing) -> dict[str, float]:
     """A listing's counts; what its source rejected also stands apart from what composing will find."""
     return {**listing.counts(), "rejected": listing.quarantined}
-
-
-def _batch_to_json(batch: EmbedBatch) -> dict[str, Any]:
-    # 63-bit keys do not survive JSON readers that keep numbers as doubles.
-    return {**vars(batch), "first_key": str(batch.first_key), "last_key": str(batch.last_key)}
-
-
-def _batch_from_json(batch: Mapping[str, Any]) -> EmbedBatch:
-    return EmbedBatch(
-        number=int(batch["number"]),
-        source=str(batch["source"]),
-        first_key=int(batch["first_key"]),
-        last_key=int(batch["last_key"]),
-        texts=int(batch["texts"]),
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from services.index.store import Run
+from services.index.run_store import Run
 
 REPORTED = ("seen", "changed", "written", "embedded", "cached", "unchanged", "quarantined", "deleted", "blocked")
 REPORTED_WHEN_PRESENT = ("missing", "would_publish", "would_embed")

@@ -6,10 +6,9 @@ it does not. Row counts are of the index tables only; staging and the run's own 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +18,10 @@ from services.access.rule import AccessRule
 from services.catalog.model import ObjectType
 from services.context.labels import Neighbour
 from services.index.identity import ModelIdentity
+from services.index.run_store import RunStore, SourceStore
+from services.index.scoring import Scores
+from services.index.trust_store import HistoryStore, ScoreStore
+from services.trust.gate import GateThresholds
 
 Vectors = npt.NDArray[np.float32]
 
@@ -97,7 +100,7 @@ class ComposedChunk:
 
 
 @dataclass(frozen=True)
-class Composed:
+class Composed(Scores):
     """Everything that is derived from one asset and published with it."""
 
     keyword_length: float
@@ -113,13 +116,6 @@ class Composed:
     narrative: str
     postings: Mapping[str, float]
     chunks: tuple[ComposedChunk, ...]
-    signals: Mapping[str, Any]
-    certification: str
-    certification_expires_at: str | None
-    critical: bool | None
-    data_quality_percent: float | None
-    curation_score: float
-    curation: tuple[Mapping[str, Any], ...]
     threshold: float
     eligible: bool
     eligibility_reasons: tuple[str, ...]
@@ -137,87 +133,18 @@ class EmbedBatch:
 
 
 @dataclass(frozen=True)
-class SourceEntry:
-    name: str
-    kind: str
-    overlay: bool
-    path: str | None
-    registered: bool = False
+class Wanted:
+    """Whose texts shall have vectors: eligible drafts, and published assets that `entering` will let in.
+
+    The latter have their texts in the index version `version`.
+    """
+
+    drafts: bool = True
+    entering: GateThresholds | None = None
+    version: int = 0
 
 
-@dataclass(frozen=True)
-class ListingEnd:
-    outcome: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class Run:
-    """One refresh; `counts` by source, then by name."""
-
-    run_id: str
-    holder: str
-    status: str
-    sources: tuple[str, ...]
-    full: bool
-    dry_run: bool
-    started_at: datetime
-    finished_at: datetime | None
-    index_version: int | None
-    error: str | None
-    seconds: float
-    listings: Mapping[str, ListingEnd]
-    counts: Mapping[str, Mapping[str, float]]
-
-
-@dataclass(frozen=True)
-class LeaseHolder:
-    run_id: str
-    holder: str
-    started_at: datetime
-    silent_seconds: float
-
-
-class RunStore(Protocol):
-    """Bookkeeping of runs and the lease that fences them."""
-
-    def begin(
-        self,
-        run_id: str,
-        holder: str,
-        sources: Sequence[str],
-        *,
-        full: bool,
-        dry_run: bool,
-        is_dead: Callable[[LeaseHolder], bool],
-    ) -> str:
-        """Take the lease; the id of the run that holds it (an earlier one of the same holder goes on).
-
-        Raises RefreshInProgress when a living other run holds it.
-        """
-        ...
-
-    def run(self, run_id: str) -> Run: ...
-
-    def recent(self, limit: int) -> tuple[Run, ...]: ...
-
-    def count(self, run_id: str, source: str, counts: Mapping[str, float], *, add: bool = False) -> None:
-        """Note counts of a stage: replaced when the stage runs again, or added up over its batches."""
-        ...
-
-    def end_listing(self, run_id: str, source: str, outcome: str, detail: str) -> None: ...
-
-    def end(self, run_id: str, status: str, *, error: str | None, version: int | None) -> None: ...
-
-
-class SourceStore(Protocol):
-    """The sources that are known to the index."""
-
-    def put_sources(self, entries: Sequence[SourceEntry]) -> None: ...
-
-    def sources(self) -> tuple[Mapping[str, Any], ...]:
-        """Each source with its record count, last listing and data age, as plain values."""
-        ...
+OF_DRAFTS = Wanted()
 
 
 class RecordStore(Protocol):
@@ -276,15 +203,15 @@ class DraftStore(Protocol):
 class EmbeddingStore(Protocol):
     """The vector cache and the index versions."""
 
-    def missing_texts(self) -> Iterator[tuple[str, int, int]]:
+    def missing_texts(self, wanted: Wanted = OF_DRAFTS) -> Iterator[tuple[str, int, int]]:
         """(source, asset key, texts without a vector), in that order."""
         ...
 
-    def cached_texts(self) -> Mapping[str, int]:
-        """How many texts of each source's drafts have a vector already."""
+    def cached_texts(self, wanted: Wanted = OF_DRAFTS) -> Mapping[str, int]:
+        """How many wanted texts of each source have a vector already."""
         ...
 
-    def texts(self, source: str, first_key: int, last_key: int) -> dict[str, str]:
+    def texts(self, source: str, first_key: int, last_key: int, wanted: Wanted = OF_DRAFTS) -> dict[str, str]:
         """Content hash -> text, of those in the source's key range that have no vector."""
         ...
 
@@ -320,5 +247,11 @@ class IndexStores(Protocol):
 
     @property
     def embeddings(self) -> EmbeddingStore: ...
+
+    @property
+    def scores(self) -> ScoreStore: ...
+
+    @property
+    def history(self) -> HistoryStore: ...
 
     def rehearsal(self) -> AbstractContextManager[IndexStores]: ...

@@ -8,7 +8,7 @@ from typing import Any
 from services.access.principal import Principal
 from services.errors import VouchError
 from services.index.embedder import Embedder
-from services.index.store import Run, RunStore, SourceStore
+from services.index.run_store import Run, RunStore, SourceStore
 from services.retrieval.status import Check, Readiness, RecentRun, RunReport, SourceStatus, StatusReport
 from services.retrieval.store import SearchStore
 

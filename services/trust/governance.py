@@ -34,11 +34,12 @@ class GovernanceScore:
     warnings: tuple[str, ...] = ()
 
 
-def governance_score(signals: Signals, rules: TrustRules, *, now: datetime) -> GovernanceScore:
+def governance_score(signals: Signals, rules: TrustRules, *, now: datetime | None) -> GovernanceScore:
     """The governance score at `now` (with a zone): 0.40 CDE + 0.30 data quality + 0.20 certification + 0.10
     authoritative by the shipped weights; what is missing or expired is 0 and the weights are not renormalised.
+    With None no expiry is judged: what is kept of a score must not depend on when it was kept.
     """
-    expired = has_expired(signals, now)
+    expired = now is not None and has_expired(signals, now)
     components = tuple(_component(signal, rules, expired) for signal in signals.found)
     # Rounded so that adding floats in another order, or another engine, cannot show.
     total = round(sum(component.contribution for component in components), 12)

@@ -22,9 +22,10 @@ from services.index.compose import Composer, ComposeSettings
 from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.migrations import migrate
 from services.index.pgvector.stores import PgIndexStores
-from services.index.refresh import ConfiguredSource, Progress, RefreshLimits, RefreshSteps
+from services.index.refresh import ConfiguredSource, RefreshLimits, RefreshSteps
 from services.index.run_all import run_all
-from services.index.store import SourceEntry
+from services.index.run_store import SourceEntry
+from services.index.stages import Progress
 from services.retrieval.assets import AssetService
 from services.retrieval.pgvector.assets import PgAssetStore
 from services.retrieval.pgvector.search import SESSION, PgSearchStore

@@ -19,7 +19,7 @@ from services.errors import (
     SourceUnavailable,
     SourceUnknown,
 )
-from services.index import refresh
+from services.index import stages
 from services.trust.gate import GateThresholds
 from tests.embedders import HashEmbedder
 from tests.integration.refresh_kit import ListedSource, World, new_world, table, written_since
@@ -117,6 +117,8 @@ def test_a_change_of_scores_alone_touches_no_vector_and_no_text(world: World) ->
     assert len(world.embedder.texts) == embedded
     written = written_since(before, world.counters())
     assert written.pop("draft") > 0
+    # The run's own record tells which score moved, and how scores lie since.
+    assert (written.pop("score_mover"), written.pop("score_histogram")) == (1, 20)
     assert written == {"record": 1, "asset": 1, "asset_document": 1, "asset_score": 1}
     assert report["total"]["written"] == 3
 
@@ -391,7 +393,7 @@ def test_embedding_again_what_was_embedded_costs_nothing(world: World) -> None:
 
 
 def test_texts_that_wait_for_a_vector_keep_the_index_as_it_was(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(refresh, "PUBLISH_PAGE", 1)
+    monkeypatch.setattr(stages, "PUBLISH_PAGE", 1)
     world.put("shop", CATALOG[:2])
     world.refresh()
     world.put("shop", [*CATALOG[:2], RETURNS, REVENUE])

@@ -19,7 +19,7 @@ from services.errors import ModelError, SchemaError, StoreUnavailable
 from services.index.model_folder import find_model
 from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.stores import PgIndexStores
-from services.index.store import SourceEntry
+from services.index.run_store import SourceEntry
 from services.retrieval.model import Mode, SearchRequest
 from tests.integration.refresh_kit import ListedSource, World, new_world, table
 

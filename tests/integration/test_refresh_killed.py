@@ -16,7 +16,7 @@ import psycopg
 import pytest
 
 from services.errors import RefreshInProgress, RunFenced
-from services.index import refresh
+from services.index import refresh, stages
 from services.index.lease import local_holder
 from services.index.run_all import run_all
 from tests.integration.refresh_kit import Killed, World, new_world, table
@@ -104,9 +104,9 @@ def die_at(world: World, breath: int, holder: str) -> bool:
 def test_killed_at_any_breath_the_next_run_makes_the_same_index(
     database_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresh, "COMPOSE_PAGE", 3)
-    monkeypatch.setattr(refresh, "PUBLISH_PAGE", 2)
-    monkeypatch.setattr(refresh, "EMBED_ROUND_TEXTS", 2)
+    monkeypatch.setattr(stages, "COMPOSE_PAGE", 3)
+    monkeypatch.setattr(stages, "PUBLISH_PAGE", 2)
+    monkeypatch.setattr(stages, "EMBED_ROUND_TEXTS", 2)
     world = new_world(database_uri, tmp_path)
     world.put("shop", BEFORE)
     world.refresh()

@@ -13,7 +13,7 @@ import pytest
 
 from services.catalog.model import CatalogRecord, asset_key
 from services.catalog.sources.base import PAGE_SIZE, Ending, Outcome, Page
-from services.index import refresh
+from services.index import stages
 from services.index.extract import extract
 from services.index.store import IncomingRecord, QuarantineEntry, RecordStore, StoredRecord
 from tests.integration.refresh_kit import ListedSource, new_world, table
@@ -83,7 +83,7 @@ def test_listing_four_times_the_catalog_takes_no_more_memory() -> None:
 def test_composing_five_times_the_catalog_takes_no_more_memory(
     database_uri: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(refresh, "COMPOSE_PAGE", 50)
+    monkeypatch.setattr(stages, "COMPOSE_PAGE", 50)
     world = new_world(database_uri, tmp_path)
 
     def peak(count: int, composed_before: int) -> int:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from psycopg import Connection, sql
 
 from services.index.identity import ModelIdentity
 from services.index.pgvector.database import Database, Row
+from services.index.pgvector.history import note_published_movers
 from services.index.pgvector.runs import fenced
-from services.index.store import Vectors
+from services.index.pgvector.scores import threshold_row, with_threshold
+from services.index.pgvector.tables import ann_index_name, version_query
+from services.index.store import OF_DRAFTS, Vectors, Wanted
 from services.sql_files import load_queries
 
 DRAFTS = load_queries("pgvector/queries/drafts.sql")
@@ -21,6 +25,7 @@ PUBLISH_STEPS = (
     ("publish_corpus", False),
     ("publish_assets", True),
     ("publish_documents", True),
+    ("publish_passages", False),
     ("publish_scores", True),
     ("publish_term_stats", False),
     ("drop_postings", True),
@@ -33,40 +38,29 @@ PUBLISH_STEPS = (
 )
 
 
-def version_names(version: int) -> dict[str, sql.Identifier]:
-    """The table names of one index version; they are made from an integer alone."""
-    return {
-        "embedding": sql.Identifier(f"embedding_{int(version)}"),
-        "chunk": sql.Identifier(f"chunk_{int(version)}"),
-        "ann_index": sql.Identifier(_ann_index(version)),
-    }
-
-
-def version_query(text: str, version: int, dimension: int = 0) -> sql.Composed:
-    """A statement with the names (and, where it asks, the dimension) of one index version filled in."""
-    return sql.SQL(text).format(dimension=sql.Literal(int(dimension)), **version_names(version))
-
-
 class PgEmbeddingStore:
     """See `services.index.store.EmbeddingStore`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def missing_texts(self) -> Iterator[tuple[str, int, int]]:
+    def missing_texts(self, wanted: Wanted = OF_DRAFTS) -> Iterator[tuple[str, int, int]]:
+        query, row = _wanted_query("missing_texts", wanted)
         with self._database.transaction() as connection, connection.cursor(name="missing_texts") as cursor:
-            cursor.execute(DRAFTS["missing_texts"])
-            for row in cursor:
-                yield row["source"], row["asset_key"], row["texts"]
+            cursor.execute(query, row)
+            for found in cursor:
+                yield found["source"], found["asset_key"], found["texts"]
 
-    def cached_texts(self) -> Mapping[str, int]:
+    def cached_texts(self, wanted: Wanted = OF_DRAFTS) -> Mapping[str, int]:
+        query, row = _wanted_query("cached_texts", wanted)
         with self._database.transaction() as connection:
-            return {row["source"]: row["texts"] for row in connection.execute(DRAFTS["cached_texts"])}
+            return {found["source"]: found["texts"] for found in connection.execute(query, row)}
 
-    def texts(self, source: str, first_key: int, last_key: int) -> dict[str, str]:
-        row = {"source": source, "first_key": first_key, "last_key": last_key}
+    def texts(self, source: str, first_key: int, last_key: int, wanted: Wanted = OF_DRAFTS) -> dict[str, str]:
+        query, row = _wanted_query("texts_to_embed", wanted)
+        row = {**row, "source": source, "first_key": first_key, "last_key": last_key}
         with self._database.transaction() as connection:
-            return {found["content_hash"]: found["text"] for found in connection.execute(DRAFTS["texts_to_embed"], row)}
+            return {found["content_hash"]: found["text"] for found in connection.execute(query, row)}
 
     def add_vectors(self, run_id: str, hashes: Sequence[str], vectors: Vectors) -> int:
         with fenced(self._database, run_id) as connection:
@@ -90,9 +84,10 @@ class PgEmbeddingStore:
             return version
 
     def publish(self, run_id: str, version: int, keys: Sequence[int]) -> int:
-        row = {"keys": list(keys)}
+        row = {"keys": list(keys), "run_id": run_id}
         written = 0
         with fenced(self._database, run_id) as connection:
+            note_published_movers(connection, run_id, keys)
             for step, counts in PUBLISH_STEPS:
                 rows = connection.execute(version_query(PUBLISH[step], version), row).rowcount
                 written += rows if counts else 0
@@ -111,8 +106,18 @@ class PgEmbeddingStore:
         return faults
 
 
+def _wanted_query(name: str, wanted: Wanted) -> tuple[sql.Composed, dict[str, Any]]:
+    """A statement about wanted texts, and its parameters."""
+    parts: list[sql.Composable] = [sql.SQL(DRAFTS["wanted_by_drafts"])] if wanted.drafts else []
+    row: dict[str, Any] = {}
+    if wanted.entering is not None:
+        parts.append(with_threshold(DRAFTS["wanted_by_entering"], wanted.version))
+        row = threshold_row(wanted.entering)
+    return sql.SQL(DRAFTS[name]).format(wanted=sql.SQL(" UNION ALL ").join(parts)), row
+
+
 def _ensure_ann_index(connection: Connection[Row], version: int, exact_scan_rows: int) -> None:
-    row = connection.execute(VERSIONS["ann_index_exists"], {"name": _ann_index(version)}).fetchone()
+    row = connection.execute(VERSIONS["ann_index_exists"], {"name": ann_index_name(version)}).fetchone()
     if row is not None and row["present"]:
         return
     if _number(connection, version_query(VERSIONS["embedding_count"], version), "vectors") <= exact_scan_rows:
@@ -120,10 +125,6 @@ def _ensure_ann_index(connection: Connection[Row], version: int, exact_scan_rows
     connection.execute("SET LOCAL statement_timeout = 0")
     connection.execute("SET LOCAL maintenance_work_mem = '512MB'")
     connection.execute(version_query(VERSIONS["create_ann_index"], version))
-
-
-def _ann_index(version: int) -> str:
-    return f"embedding_{int(version)}_ann"
 
 
 def _number(

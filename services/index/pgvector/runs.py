@@ -10,7 +10,7 @@ from psycopg import Connection
 
 from services.errors import PermanentError, RefreshInProgress, RunFenced
 from services.index.pgvector.database import Database, Row
-from services.index.store import LeaseHolder, ListingEnd, Run, SourceEntry
+from services.index.run_store import LeaseHolder, ListingEnd, Run, RunKind, SourceEntry
 from services.sql_files import load_queries
 
 QUERIES = load_queries("pgvector/queries/runs.sql")
@@ -25,7 +25,7 @@ def fenced(database: Database, run_id: str) -> Iterator[Connection[Row]]:
     with database.transaction() as connection:
         check = QUERIES["lease_look" if database.rehearsing else "lease_beat"]
         if connection.execute(check, {"run_id": run_id}).rowcount != 1:
-            raise RunFenced(f"run {run_id} no longer holds the lease: a newer refresh took over; nothing was written")
+            raise RunFenced(f"run {run_id} no longer holds the lease: a newer run took over; nothing was written")
         yield connection
 
 
@@ -44,8 +44,10 @@ class PgRunStore:
         full: bool,
         dry_run: bool,
         is_dead: Callable[[LeaseHolder], bool],
+        kind: RunKind = RunKind.REFRESH,
     ) -> str:
-        row = {"run_id": run_id, "holder": holder, "sources": list(sources), "full": full, "dry_run": dry_run}
+        asked = {"kind": kind.value, "sources": list(sources), "full": full, "dry_run": dry_run}
+        row = {"run_id": run_id, "holder": holder, **asked}
         with self._database.transaction() as connection:
             # Looked at before it is locked, too: whoever writes holds the lease, and a refusal shall not wait for it.
             held = _living_run(connection, row, is_dead)
@@ -117,14 +119,15 @@ def _living_run(
     held = connection.execute(QUERIES["lease_held"]).fetchone()
     if held is None:
         return None
-    same = (held["holder"], held["sources"], held["full_listing"], held["dry_run"])
-    if same == (asked["holder"], asked["sources"], asked["full"], asked["dry_run"]):
+    same = (held["holder"], held["kind"], held["sources"], held["full_listing"], held["dry_run"])
+    if same == (asked["holder"], asked["kind"], asked["sources"], asked["full"], asked["dry_run"]):
         return str(held["run_id"])
-    current = LeaseHolder(held["run_id"], held["holder"], held["started_at"], held["silent_seconds"])
+    kind, silent_seconds = RunKind(held["kind"]), held["silent_seconds"]
+    current = LeaseHolder(held["run_id"], kind, held["holder"], held["started_at"], silent_seconds)
     if is_dead(current):
         return None
     raise RefreshInProgress(
-        f"refresh {current.run_id} has been running since {current.started_at:%Y-%m-%d %H:%M:%S %Z}"
+        f"{kind} {current.run_id} has been running since {current.started_at:%Y-%m-%d %H:%M:%S %Z}"
         f" ({current.holder}); wait for it, or stop it and try again"
     )
 
@@ -142,6 +145,7 @@ def _run(connection: Connection[Row], row: Row) -> Run:
         counts.setdefault(counted["source"], {})[counted["name"]] = counted["value"]
     return Run(
         run_id=row["run_id"],
+        kind=RunKind(row["kind"]),
         holder=row["holder"],
         status=row["status"],
         sources=tuple(row["sources"]),

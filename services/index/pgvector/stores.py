@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from services.index.pgvector.database import Database, PgDatabase
 from services.index.pgvector.drafts import PgDraftStore
 from services.index.pgvector.embeddings import PgEmbeddingStore
+from services.index.pgvector.history import PgHistoryStore
 from services.index.pgvector.records import PgRecordStore
 from services.index.pgvector.runs import PgRunStore, PgSourceStore
+from services.index.pgvector.scores import PgScoreStore
 from services.index.store import IndexStores
 
 
@@ -23,6 +25,8 @@ class PgIndexStores:
         self.records = PgRecordStore(database)
         self.drafts = PgDraftStore(database)
         self.embeddings = PgEmbeddingStore(database)
+        self.scores = PgScoreStore(database)
+        self.history = PgHistoryStore(database)
 
     @contextmanager
     def rehearsal(self) -> Iterator[IndexStores]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from services.catalog.model import asset_key
 from services.index.pgvector.database import PgDatabase
-from services.index.pgvector.embeddings import version_query
+from services.index.pgvector.tables import version_query
 from services.retrieval.store import StoredAsset
 from services.sql_files import load_queries
 from services.text.clean import scrub

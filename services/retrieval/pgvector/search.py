@@ -11,7 +11,7 @@ from services.access.rule import AccessRule, Level, parse_level
 from services.index.identity import ModelIdentity
 from services.index.pgvector.access_lists import rule_of
 from services.index.pgvector.database import PgDatabase, Row
-from services.index.pgvector.embeddings import version_names
+from services.index.pgvector.tables import version_names
 from services.retrieval.keyword import LENGTH_SHARE, SATURATION
 from services.retrieval.ranking import CHUNK_DISCOUNT, Candidate
 from services.retrieval.store import Corpus, Details, Question, Scope

@@ -124,30 +124,40 @@ UPDATE draft SET composed = given.composed
 FROM (SELECT * FROM unnest(%(keys)s::bigint[], %(composed)b)) AS given (asset_key, composed)
 WHERE draft.asset_key = given.asset_key;
 
+-- name: wanted_by_drafts
+-- The texts that eligible drafts shall have vectors of.
+SELECT draft.source, draft.asset_key, decode(chunk.content_hash, 'hex') AS content_hash, chunk.text
+FROM draft, jsonb_to_recordset(draft.composed -> 'chunks') AS chunk (content_hash text, text text)
+WHERE (draft.composed ->> 'eligible')::boolean;
+
+-- name: wanted_by_entering
+-- The published texts of assets that the gate will let in; who is drafted comes in with its draft.
+SELECT a.source, a.asset_key, c.content_hash, c.text
+FROM asset a JOIN asset_score s USING (asset_key) JOIN {chunk} c USING (asset_key)
+WHERE NOT s.eligible AND s.curation_score >= {threshold}
+  AND NOT EXISTS (SELECT FROM draft WHERE draft.asset_key = a.asset_key);
+
 -- name: missing_texts
--- How many texts of each draft have no vector yet.
-SELECT draft.source, draft.asset_key, count(*) AS texts
-FROM draft, jsonb_to_recordset(draft.composed -> 'chunks') AS chunk (content_hash text)
-WHERE (draft.composed ->> 'eligible')::boolean
-  AND NOT EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'))
-GROUP BY draft.source, draft.asset_key
-ORDER BY draft.source, draft.asset_key;
+-- How many wanted texts of each asset have no vector yet.
+SELECT wanted.source, wanted.asset_key, count(*) AS texts
+FROM ({wanted}) AS wanted
+WHERE NOT EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = wanted.content_hash)
+GROUP BY wanted.source, wanted.asset_key
+ORDER BY wanted.source, wanted.asset_key;
 
 -- name: cached_texts
--- How many texts of the drafts have a vector in the cache already, by source.
-SELECT draft.source, count(*) AS texts
-FROM draft, jsonb_to_recordset(draft.composed -> 'chunks') AS chunk (content_hash text)
-WHERE (draft.composed ->> 'eligible')::boolean
-  AND EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'))
-GROUP BY draft.source;
+-- How many wanted texts have a vector in the cache already, by source.
+SELECT wanted.source, count(*) AS texts
+FROM ({wanted}) AS wanted
+WHERE EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = wanted.content_hash)
+GROUP BY wanted.source;
 
 -- name: texts_to_embed
--- The texts without a vector in a range of a source's keys, each once.
-SELECT DISTINCT ON (chunk.content_hash) chunk.content_hash, chunk.text
-FROM draft, jsonb_to_recordset(draft.composed -> 'chunks') AS chunk (content_hash text, text text)
-WHERE draft.source = %(source)s AND draft.asset_key BETWEEN %(first_key)s AND %(last_key)s
-  AND (draft.composed ->> 'eligible')::boolean
-  AND NOT EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = decode(chunk.content_hash, 'hex'));
+-- The wanted texts without a vector in a range of a source's keys, each once.
+SELECT DISTINCT ON (wanted.content_hash) encode(wanted.content_hash, 'hex') AS content_hash, wanted.text
+FROM ({wanted}) AS wanted
+WHERE wanted.source = %(source)s AND wanted.asset_key BETWEEN %(first_key)s AND %(last_key)s
+  AND NOT EXISTS (SELECT FROM vector_cache v WHERE v.content_hash = wanted.content_hash);
 
 -- name: incoming_vectors_table
 -- Staging of one round of vectors, private to the session.

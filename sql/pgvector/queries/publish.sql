@@ -53,22 +53,43 @@ SELECT asset_key, payload, composed ->> 'narrative' FROM draft WHERE asset_key =
 ON CONFLICT (asset_key) DO UPDATE SET payload = excluded.payload, narrative = excluded.narrative
 WHERE (published.payload, published.narrative) IS DISTINCT FROM (excluded.payload, excluded.narrative);
 
+-- name: publish_passages
+-- Who passes the gate by these drafts, and why: rules when the score that they made passes by itself (an asset is
+-- scored by new rules before it is drafted), else metadata when the new score does, else the threshold. Before
+-- publish_scores. Who is published for the first time passes nothing.
+INSERT INTO gate_event (asset_key, id, source, object_type, run_id, entered, cause, curation_score_before,
+    curation_score_after, threshold_before, threshold_after)
+SELECT d.asset_key, d.id, d.source, d.object_type, %(run_id)s, c.eligible,
+       CASE WHEN (s.curation_score >= s.threshold) = c.eligible THEN 'rule'
+            WHEN (c.curation_score >= s.threshold) = c.eligible THEN 'metadata'
+            ELSE 'threshold' END,
+       s.gated_score, c.curation_score, s.threshold, c.threshold
+FROM draft d JOIN asset_score s USING (asset_key),
+     jsonb_to_record(d.composed) AS c (curation_score float8, threshold float8, eligible boolean)
+WHERE d.asset_key = ANY(%(keys)s) AND s.eligible <> c.eligible
+ORDER BY d.id COLLATE "C";
+
 -- name: publish_scores
--- Signals, curation and the gate's verdict.
+-- Signals, scores with their components, and the gate's verdict.
 INSERT INTO asset_score AS published (asset_key, signals, certification, certification_expires_at, critical,
-    data_quality_percent, curation_score, curation, threshold, eligible, eligibility_reasons)
+    data_quality_percent, governance, governance_score, curation_score, curation, curation_native, rules_digest,
+    threshold, eligible, eligibility_reasons, gated_score)
 SELECT d.asset_key, c.signals, c.certification, c.certification_expires_at, c.critical, c.data_quality_percent,
-       c.curation_score, c.curation, c.threshold, c.eligible, c.eligibility_reasons
-FROM draft d, jsonb_to_record(d.composed) AS c (signals jsonb, certification text, certification_expires_at timestamptz, critical boolean,
-    data_quality_percent float8, curation_score float8, curation jsonb, threshold float8, eligible boolean,
-    eligibility_reasons text[])
+       c.governance, c.governance_score, c.curation_score, c.curation, c.curation_native, c.rules_digest,
+       c.threshold, c.eligible, c.eligibility_reasons, c.curation_score
+FROM draft d, jsonb_to_record(d.composed) AS c (signals jsonb, certification text,
+    certification_expires_at timestamptz, critical boolean, data_quality_percent float8, governance jsonb,
+    governance_score float8, curation_score float8, curation jsonb, curation_native boolean, rules_digest text,
+    threshold float8, eligible boolean, eligibility_reasons text[])
 WHERE d.asset_key = ANY(%(keys)s)
 ON CONFLICT (asset_key) DO UPDATE
 SET signals = excluded.signals, certification = excluded.certification,
     certification_expires_at = excluded.certification_expires_at, critical = excluded.critical,
-    data_quality_percent = excluded.data_quality_percent, curation_score = excluded.curation_score,
-    curation = excluded.curation, threshold = excluded.threshold, eligible = excluded.eligible,
-    eligibility_reasons = excluded.eligibility_reasons
+    data_quality_percent = excluded.data_quality_percent, governance = excluded.governance,
+    governance_score = excluded.governance_score, curation_score = excluded.curation_score,
+    curation = excluded.curation, curation_native = excluded.curation_native, rules_digest = excluded.rules_digest,
+    threshold = excluded.threshold, eligible = excluded.eligible, eligibility_reasons = excluded.eligibility_reasons,
+    gated_score = excluded.gated_score
 WHERE (published.*) IS DISTINCT FROM (excluded.*);
 
 -- name: publish_term_stats

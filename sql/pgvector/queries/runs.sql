@@ -1,6 +1,6 @@
 -- name: lease_held
 -- Who holds the lease, and what for; no row when it is free.
-SELECT lease.run_id, lease.holder, run.started_at, run.sources, run.full_listing, run.dry_run,
+SELECT lease.run_id, run.kind, lease.holder, run.started_at, run.sources, run.full_listing, run.dry_run,
        extract(epoch FROM clock_timestamp() - lease.heartbeat_at)::float8 AS silent_seconds
 FROM refresh_lease lease JOIN refresh_run run USING (run_id);
 
@@ -26,8 +26,8 @@ UPDATE refresh_lease SET run_id = NULL, holder = NULL, heartbeat_at = NULL WHERE
 
 -- name: run_add
 -- A new run.
-INSERT INTO refresh_run (run_id, holder, status, sources, full_listing, dry_run)
-VALUES (%(run_id)s, %(holder)s, 'running', %(sources)s, %(full)s, %(dry_run)s);
+INSERT INTO refresh_run (run_id, kind, holder, status, sources, full_listing, dry_run)
+VALUES (%(run_id)s, %(kind)s, %(holder)s, 'running', %(sources)s, %(full)s, %(dry_run)s);
 
 -- name: run_end
 -- Its last word.
@@ -53,13 +53,13 @@ SELECT source, name, value FROM refresh_run_count WHERE run_id = %(run_id)s ORDE
 
 -- name: run_get
 -- One run.
-SELECT run_id, holder, status, sources, full_listing, dry_run, started_at, finished_at, index_version, error,
+SELECT run_id, kind, holder, status, sources, full_listing, dry_run, started_at, finished_at, index_version, error,
        extract(epoch FROM coalesce(finished_at, now()) - started_at)::float8 AS seconds
 FROM refresh_run WHERE run_id = %(run_id)s;
 
 -- name: runs_recent
 -- The latest runs, newest first.
-SELECT run_id, holder, status, sources, full_listing, dry_run, started_at, finished_at, index_version, error,
+SELECT run_id, kind, holder, status, sources, full_listing, dry_run, started_at, finished_at, index_version, error,
        extract(epoch FROM coalesce(finished_at, now()) - started_at)::float8 AS seconds
 FROM refresh_run ORDER BY started_at DESC LIMIT %(limit)s;
 

@@ -3,7 +3,7 @@
 SELECT version.version, version.model_id, version.model_revision, version.dimension,
        corpus.assets, corpus.total_length,
        (SELECT extract(epoch FROM now() - max(finished_at))::float8 FROM refresh_run
-        WHERE status IN ('succeeded', 'incomplete') AND NOT dry_run) AS data_age_seconds
+        WHERE status IN ('succeeded', 'incomplete') AND NOT dry_run AND kind = 'refresh') AS data_age_seconds
 FROM corpus_stat corpus LEFT JOIN index_version version ON version.status = 'active';
 
 -- name: term_frequencies
