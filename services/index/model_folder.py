@@ -64,7 +64,7 @@ class ModelFolder:
         pooling = self._json("1_Pooling/config.json", required=False)
         size = pooling.get("word_embedding_dimension") or self._json("config.json", required=True).get("hidden_size")
         if not isinstance(size, int):
-            raise ModelError(f"model {self.model_id!r}: config.json has no hidden_size")
+            raise ModelError(f"model {self.model_id!r}: {self.path / 'config.json'} has no hidden_size")
         return size
 
     def _json(self, name: str, *, required: bool) -> dict[str, Any]:

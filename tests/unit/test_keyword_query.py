@@ -1,0 +1,81 @@
+"""What the words of a question are worth."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from services.retrieval.keyword import (
+    COMMON_ASSETS,
+    QUERY_TERMS_LIMIT,
+    UNKNOWN_IDF_SHARE,
+    idf,
+    keyword_query,
+    keyword_score,
+    query_words,
+)
+
+
+def test_a_word_is_worth_the_more_the_fewer_assets_have_it() -> None:
+    assert idf(1, 1000) == pytest.approx(math.log(1 + 999.5 / 1.5))
+    assert idf(1, 1000) > idf(10, 1000) > idf(900, 1000) > 0
+    assert idf(1000, 1000) > 0
+    # More assets have the word than the corpus counts: never negative, whatever the statistics say.
+    assert idf(2000, 1000) >= 0
+
+
+def test_known_words_carry_their_worth_and_unknown_ones_half_of_the_rarest() -> None:
+    query = keyword_query("customer revenue xyzzy", {"custom": 10, "revenu": 20}, 100)
+    assert {term.term: term.idf for term in query.terms} == {"custom": idf(10, 100), "revenu": idf(20, 100)}
+    assert query.total_idf == pytest.approx(idf(10, 100) + idf(20, 100) + UNKNOWN_IDF_SHARE * idf(0, 100))
+    assert query.whole_query == "customer revenue xyzzy"
+
+
+def test_repeated_words_count_once_and_function_words_not_at_all() -> None:
+    query = keyword_query("the customer of the customers", {"custom": 10}, 100)
+    assert [term.term for term in query.terms] == ["custom"]
+    assert query.total_idf == idf(10, 100)
+
+
+def test_common_words_propose_nobody_unless_all_are_common() -> None:
+    frequencies = {"tabl": COMMON_ASSETS + 1, "custom": 5, "order": 2 * COMMON_ASSETS}
+    query = keyword_query("customer table order", frequencies, 10_000)
+    assert {term.term: term.rare for term in query.terms} == {"custom": True, "tabl": False, "order": False}
+    alone = keyword_query("table order", frequencies, 10_000)
+    assert {term.term: term.rare for term in alone.terms} == {"tabl": True, "order": False}
+
+
+def test_what_is_common_grows_with_the_corpus() -> None:
+    frequencies = {"tabl": 4000}
+    assert keyword_query("table", {**frequencies, "custom": 1}, 100_000).terms[0].rare
+    assert not keyword_query("table customer", {**frequencies, "custom": 1}, 10_000).terms[0].rare
+
+
+@pytest.mark.parametrize("query", ["", "   ", "?!", "\x00\ud800"])
+def test_a_question_without_words_is_worth_nothing(query: str) -> None:
+    asked = keyword_query(query, {}, 100)
+    assert (asked.terms, asked.total_idf, asked.whole_query) == ((), 0.0, "")
+    assert keyword_score(0.0, asked.total_idf, named=False) == 0.0
+
+
+def test_a_very_long_question_is_represented_by_its_first_words() -> None:
+    words = query_words(" ".join(f"word{letter}{other}" for letter in "abcdefghij" for other in "abcdefghij"))
+    assert len(words) == QUERY_TERMS_LIMIT
+    assert words[0] == query_words("wordaa")[0]
+
+
+def test_an_empty_corpus_knows_no_word() -> None:
+    query = keyword_query("customer", {}, 0)
+    assert query.terms == ()
+    assert query.total_idf > 0
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e6), st.booleans())
+def test_a_keyword_score_lies_between_none_and_all(matched: float, total: float, named: bool) -> None:
+    score = keyword_score(matched, total, named=named)
+    assert 0 <= score <= 1
+    if named:
+        assert score == 1

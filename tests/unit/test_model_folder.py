@@ -1,0 +1,84 @@
+"""The files of a model: who it is, how it counts, and what is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.processors import TemplateProcessing
+
+from services.errors import ModelError
+from services.index.model_folder import PACKAGED_MODEL, TOKENS_LIMIT_DEFAULT, ModelFolder, find_model
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A model in the usual layout that knows three words."""
+    tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "net": 3, "revenue": 4}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)])
+    tokenizer.enable_truncation(4)
+    tokenizer.enable_padding(length=16)
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
+    (tmp_path / "config.json").write_text(json.dumps({"hidden_size": 12}))
+    (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 99}))
+    return tmp_path
+
+
+def test_a_model_is_known_by_its_name_its_weights_and_its_dimension(folder: Path) -> None:
+    first = ModelFolder("m", folder).identity
+    assert (first.model_id, first.dimension, len(first.revision)) == ("m", 12, 64)
+    assert ModelFolder("m", folder).identity == first
+    (folder / "model.safetensors").write_bytes(b"other weights")
+    assert ModelFolder("m", folder).identity.revision != first.revision
+
+
+def test_a_pooling_layer_says_the_dimension_when_there_is_one(folder: Path) -> None:
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 7}))
+    assert ModelFolder("m", folder).identity.dimension == 7
+
+
+def test_tokens_are_counted_with_their_markers_neither_cut_nor_padded(folder: Path) -> None:
+    model = ModelFolder("m", folder)
+    assert model.count_tokens("") == 2
+    assert model.count_tokens("net revenue of all the customers") == 8
+    assert model.tokens_limit == 99
+
+
+def test_a_model_that_does_not_say_its_limit_has_the_usual_one(folder: Path) -> None:
+    (folder / "sentence_bert_config.json").unlink()
+    assert ModelFolder("m", folder).tokens_limit == TOKENS_LIMIT_DEFAULT
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "said"),
+    [
+        ("model.safetensors", None, "no weights"),
+        ("tokenizer.json", None, "no tokenizer.json"),
+        ("config.json", None, "no config.json"),
+        ("config.json", "{}", "config.json has no hidden_size"),
+        ("config.json", "{", "config.json is not JSON"),
+    ],
+)
+def test_what_is_missing_is_named_with_its_folder(folder: Path, file: str, content: str | None, said: str) -> None:
+    (folder / file).unlink() if content is None else (folder / file).write_text(content)
+    model = ModelFolder("m", folder)
+    with pytest.raises(ModelError) as caught:
+        _ = (model.identity, model.count_tokens("net"))
+    assert said in str(caught.value)
+    assert "model 'm'" in str(caught.value)
+    assert str(folder) in str(caught.value)
+
+
+def test_the_packaged_model_is_found_by_its_name_and_any_other_by_its_folder(folder: Path) -> None:
+    packaged = find_model(PACKAGED_MODEL)
+    assert (packaged.identity.dimension, packaged.tokens_limit) == (384, 256)
+    assert find_model(str(folder)).model_id == folder.name
+    with pytest.raises(ModelError, match=r"neither 'all-MiniLM-L6-v2' nor a folder; set VOUCH_MODEL"):
+        find_model("nowhere")
