@@ -12,7 +12,7 @@ from services.catalog.model import ObjectType, asset_key, payload_hash
 from services.index.identity import content_hash
 from services.index.run_store import LeaseHolder
 from services.index.store import Composed, ComposedChunk, Draft, IncomingRecord, IndexStores
-from services.retrieval.store import AssetStore, SearchStore
+from services.retrieval.store import AssetStore, PayloadStore, SearchStore, WorklistStore
 from tests.embedders import HashEmbedder
 
 OPEN = AccessRule(Level.PUBLIC)
@@ -31,6 +31,8 @@ class Engine:
     search_store: SearchStore
     graph_search_store: SearchStore
     asset_store: AssetStore
+    worklist_store: WorklistStore
+    payload_store: PayloadStore
 
 
 @dataclass(frozen=True)

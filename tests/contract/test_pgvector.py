@@ -13,9 +13,11 @@ from services.index.pgvector.migrations import migrate
 from services.index.pgvector.stores import PgIndexStores
 from services.retrieval.pgvector.assets import PgAssetStore
 from services.retrieval.pgvector.search import SESSION, PgSearchStore
+from services.retrieval.pgvector.worklist import PgPayloadStore, PgWorklistStore
 from tests.contract.engine import ALWAYS_EXACT, Engine
 from tests.contract.search_contract import SearchContract
 from tests.contract.store_contract import StoreContract
+from tests.contract.worklist_contract import WorklistContract
 
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'vouch' AND tablename <> 'migration'"
 
@@ -50,6 +52,8 @@ def pgvector(migrated: str) -> Iterator[Engine]:
         search_store=PgSearchStore(reading, exact_scan_rows=ALWAYS_EXACT),
         graph_search_store=PgSearchStore(reading, exact_scan_rows=0),
         asset_store=PgAssetStore(reading),
+        worklist_store=PgWorklistStore(reading, prefer_native_curation=False),
+        payload_store=PgPayloadStore(reading),
     )
     writing.close()
     reading.close()
@@ -62,6 +66,12 @@ class TestPgvectorStore(StoreContract):
 
 
 class TestPgvectorSearch(SearchContract):
+    @pytest.fixture
+    def engine(self, pgvector: Engine) -> Engine:
+        return pgvector
+
+
+class TestPgvectorWorklist(WorklistContract):
     @pytest.fixture
     def engine(self, pgvector: Engine) -> Engine:
         return pgvector
