@@ -259,12 +259,11 @@ def _query_services(settings: Settings, database: PgDatabase) -> QueryServices:
     rules = trust_rules(settings)
     search_store = PgSearchStore(database, exact_scan_rows=settings.exact_scan_rows)
     visibility = Visibility(search_store)
-    worklist_store = PgWorklistStore(database, prefer_native_curation=settings.prefer_native_curation)
     answers = SearchSettings(min_relevance=settings.min_relevance, pin_exact_names=settings.pin_exact_names)
     return QueryServices(
         search=SearchService(search_store, visibility, model, rules, answers, now),
         assets=AssetService(search_store, PgAssetStore(database), visibility, rules, now),
-        worklist=WorklistService(search_store, worklist_store, visibility, rules, now),
+        worklist=WorklistService(search_store, PgWorklistStore(database), visibility, rules, now),
         status=StatusService(search_store, PgRunStore(database), PgSourceStore(database), settings.engine),
         readiness=ReadinessService(search_store, model),
         keys=KeyService(PgKeyStore(database), now),

@@ -52,7 +52,7 @@ def pgvector(migrated: str) -> Iterator[Engine]:
         search_store=PgSearchStore(reading, exact_scan_rows=ALWAYS_EXACT),
         graph_search_store=PgSearchStore(reading, exact_scan_rows=0),
         asset_store=PgAssetStore(reading),
-        worklist_store=PgWorklistStore(reading, prefer_native_curation=False),
+        worklist_store=PgWorklistStore(reading),
         payload_store=PgPayloadStore(reading),
     )
     writing.close()

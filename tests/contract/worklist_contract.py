@@ -123,6 +123,9 @@ class WorklistContract:
         assert found.curation.items == (ITEM,)
         assert found.curation.native is False
         assert [(role.role, role.name) for role in found.roles] == [("steward", "sales-stewards")]
+        hand.publish(below(hand, "a", 40, curation_native=True))
+        [native] = engine.worklist_store.page(scope_of(engine), None, 10)
+        assert native.curation.native is True
         assert set(found.signals) == {"found", "certification", "policy_references", "notes"}
 
     def test_the_work_is_added_up_by_governance_roles(self, engine: Engine) -> None:

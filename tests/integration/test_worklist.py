@@ -69,9 +69,7 @@ def stewarding(world: World) -> Iterator[WorklistService]:
     database = PgDatabase(world.uri, session=SESSION)
     store = PgSearchStore(database, exact_scan_rows=10_000)
     try:
-        yield WorklistService(
-            store, PgWorklistStore(database, prefer_native_curation=False), Visibility(store), world.rules, lambda: NOW
-        )
+        yield WorklistService(store, PgWorklistStore(database), Visibility(store), world.rules, lambda: NOW)
     finally:
         database.close()
 

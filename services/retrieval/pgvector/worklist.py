@@ -22,9 +22,8 @@ STREAM_ROWS = 500
 class PgWorklistStore:
     """See `services.retrieval.store.WorklistStore`."""
 
-    def __init__(self, database: PgDatabase, *, prefer_native_curation: bool) -> None:
+    def __init__(self, database: PgDatabase) -> None:
         self._database = database
-        self._prefer_native_curation = prefer_native_curation
 
     def page(self, scope: WorkScope, after: WorkPosition | None, limit: int) -> Sequence[StoredWork]:
         row = {
@@ -34,29 +33,12 @@ class PgWorklistStore:
             "limit": limit,
         }
         with self._database.transaction() as connection:
-            return [self._work(item) for item in connection.execute(_statement("worklist_page"), row)]
+            return [_work(item) for item in connection.execute(_statement("worklist_page"), row)]
 
     def by_roles(self, scope: WorkScope) -> Sequence[RolesWork]:
         with self._database.transaction() as connection:
             found = connection.execute(_statement("worklist_by_roles"), _scope_row(scope)).fetchall()
         return [RolesWork(_roles(item["roles"]), item["assets"], item["points_missing"]) for item in found]
-
-    def _work(self, row: Row) -> StoredWork:
-        items = tuple(CurationItem(**item) for item in row["curation"])
-        native = self._prefer_native_curation and row["has_native_curation"]
-        return StoredWork(
-            id=row["id"],
-            source=row["source"],
-            object_type=row["object_type"],
-            name=row["name"],
-            title=row["title"],
-            url=row["url"],
-            roles=_roles(row["roles"]),
-            signals=row["signals"],
-            curation=CurationScore(row["curation_score"], items, native),
-            threshold=row["threshold"],
-            position=WorkPosition(row["points_missing"], row["id"]),
-        )
 
 
 class PgPayloadStore:
@@ -75,6 +57,23 @@ class PgPayloadStore:
 
 def _statement(name: str) -> sql.Composed:
     return sql.SQL(QUERIES[name]).format(below_threshold=sql.SQL(QUERIES["below_threshold"]))
+
+
+def _work(row: Row) -> StoredWork:
+    items = tuple(CurationItem(**item) for item in row["curation"])
+    return StoredWork(
+        id=row["id"],
+        source=row["source"],
+        object_type=row["object_type"],
+        name=row["name"],
+        title=row["title"],
+        url=row["url"],
+        roles=_roles(row["roles"]),
+        signals=row["signals"],
+        curation=CurationScore(row["curation_score"], items, row["curation_native"]),
+        threshold=row["threshold"],
+        position=WorkPosition(row["points_missing"], row["id"]),
+    )
 
 
 def _scope_row(scope: WorkScope) -> dict[str, Any]:

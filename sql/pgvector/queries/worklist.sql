@@ -19,8 +19,7 @@ WITH nearest AS (
     LIMIT %(limit)s
 )
 SELECT nearest.*, d.payload ->> 'url' AS url, d.payload -> 'governance_roles' AS roles,
-       s.signals, s.curation_score, s.curation, s.threshold,
-       d.payload -> 'curation_score' IS NOT NULL AS has_native_curation
+       s.signals, s.curation_score, s.curation, s.curation_native, s.threshold
 FROM nearest JOIN asset_score s USING (asset_key) JOIN asset_document d USING (asset_key)
 ORDER BY nearest.points_missing, nearest.id COLLATE "C";
 
