@@ -20,6 +20,7 @@ from services.cli.common import (
     split_list,
 )
 from services.cli.render import print_answer, print_asset
+from services.errors import SourceError
 from services.evaluation.golden import as_administrator, ask_all, read_queries
 from services.evaluation.metrics import Judged, summary
 from services.index.lease import local_holder
@@ -49,6 +50,8 @@ def refresh(
         raise click.UsageError("--name goes with --jsonl")
     settings = settings_for_command()
     if jsonl is not None:
+        if not jsonl.is_file():  # a slip of the pen must not become a source that fails from now on
+            raise SourceError(f"{jsonl} is no file; name one with an asset per line")
         source_name = register_jsonl(settings, jsonl, name)
     with shown_progress() as progress, open_refresh(settings, progress) as steps:
         report = run_all(

@@ -144,6 +144,11 @@ def test_a_name_stands_for_one_file(vouch: Any, assets_file: Path, tmp_path: Pat
     assert "--name" in refused
 
 
+def test_a_file_that_is_not_there_does_not_become_a_source(vouch: Any, tmp_path: Path) -> None:
+    assert "no file" in vouch("refresh", "--jsonl", str(tmp_path / "misspelt.jsonl"), exit_code=1).stderr
+    assert json.loads(vouch("sources", "list", "--json").stdout) == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "exit_code", "said"),
     [
