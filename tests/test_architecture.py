@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import services
+from services.settings import Settings, SourceSettings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 PACKAGE = REPOSITORY / "services"
@@ -27,6 +29,7 @@ PURE = [
 IMPURE_MODULES = frozenset({"os", "random", "secrets", "socket", "subprocess", "sys", "time", "uuid"})
 CLOCK_CALLS = frozenset({"now", "today", "utcnow"})
 LINES_LIMIT = 300
+NAMED = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
 def test_floors_hold() -> None:
@@ -72,6 +75,15 @@ def test_plugins_are_flat_and_uniquely_named() -> None:
 def test_every_room_says_what_lives_there() -> None:
     for folder in ("dags", "plugins", "services", "sql", "tests"):
         assert (REPOSITORY / folder / "README.md").is_file(), f"{folder} has no README.md"
+
+
+def test_every_query_is_asked_and_every_setting_is_read() -> None:
+    code = "\n".join(file.read_text(encoding="utf-8") for file in PACKAGE.rglob("*.py"))
+    queries = {name for file in (REPOSITORY / "sql").rglob("*.sql") for name in NAMED.findall(file.read_text("utf-8"))}
+    assert queries
+    assert {name for name in queries if f'"{name}"' not in code} == set()
+    settings = {*Settings.model_fields, *SourceSettings.model_fields}
+    assert {name for name in settings if not re.search(rf"\.{name}\b", code)} == set()
 
 
 def test_files_hold_one_thought() -> None:

@@ -19,7 +19,7 @@ from services.index.pgvector.migrations import migrate
 ROOT = Path(__file__).resolve().parents[2]
 DAGS = ROOT / "dags"
 PROBE = Path(__file__).with_name("airflow_probe.py")
-HEAVY = {"torch", "pandas", "sentence_transformers", "numpy", "flask", "psycopg", "sqlglot"}
+HEAVY = {"torch", "pandas", "sentence_transformers", "numpy", "flask", "psycopg"}
 STEPS = ["begin", "extract", "compose", "plan", "embed", "publish", "verify"]
 
 

@@ -3,10 +3,6 @@
 SELECT version, status FROM index_version
 WHERE (model_id, model_revision, dimension) = (%(model_id)s, %(model_revision)s, %(dimension)s);
 
--- name: active_version
--- The version that readers are answered from.
-SELECT version, model_id, model_revision, dimension, promoted_at FROM index_version WHERE status = 'active';
-
 -- name: add_version
 -- A new version, being built.
 INSERT INTO index_version (version, model_id, model_revision, dimension, status)
