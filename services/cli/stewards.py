@@ -26,6 +26,7 @@ from services.wiring import check_trust_rules, open_query_services
 
 ENTRIES_SHOWN = 50
 CONTACTS_LISTED = 15
+NOTHING_BELOW = "nothing to mend: no asset is below its threshold, which VOUCH_GATE_THRESHOLD sets (default 0)"
 NO_INDEX = "there is no index yet; run: vouch refresh"
 
 
@@ -108,7 +109,7 @@ def _print_worklist(pages: Iterator[WorklistPage]) -> None:
     first = next(pages)
     shown = [*first.entries, *(item for page in pages for item in page.entries)]
     if first.summary is None or not first.summary.assets:
-        console.print("nothing to mend: no asset is below its threshold" if first.index_version else NO_INDEX)
+        console.print(NOTHING_BELOW if first.index_version else NO_INDEX)
         return
     print_table(("curation", "type", "id", "ask", "fewest steps"), [row(item) for item in shown])
     console.print()
