@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import psycopg
 import pytest
 
+from services.access.rule import AccessRule, Level
 from services.embedded import EmbeddedServer
 from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.migrations import migrate
 from services.index.pgvector.stores import PgIndexStores
+from services.retrieval.keyword import KeywordQuery
+from services.retrieval.model import Filters
 from services.retrieval.pgvector.assets import PgAssetStore
 from services.retrieval.pgvector.search import SESSION, PgSearchStore
 from services.retrieval.pgvector.worklist import PgPayloadStore, PgWorklistStore
-from tests.contract.engine import ALWAYS_EXACT, Engine
+from services.retrieval.store import Question, Scope
+from tests.contract.engine import ALWAYS_EXACT, OPEN, Engine, Hand
 from tests.contract.search_contract import SearchContract
 from tests.contract.store_contract import StoreContract
 from tests.contract.worklist_contract import WorklistContract
 
+ASKING = "asking"
 TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'vouch' AND tablename <> 'migration'"
 
 
@@ -75,3 +82,49 @@ class TestPgvectorWorklist(WorklistContract):
     @pytest.fixture
     def engine(self, pgvector: Engine) -> Engine:
         return pgvector
+
+
+class TestPgvectorAlone:
+    """What only this engine does."""
+
+    def test_the_graph_index_answers_wide_questions_and_narrow_ones_are_compared(
+        self, pgvector: Engine, migrated: str
+    ) -> None:
+        hand = Hand(pgvector).begin()
+        few = AccessRule(Level.PUBLIC, groups=("finance",))
+        hand.publish(
+            *(
+                hand.asset(f"asset-{number}", f"word{number % 50} text{number}", access=OPEN if number % 100 else few)
+                for number in range(600)
+            )
+        )
+        assert hand.verify(exact_scan_rows=100) == {}
+        question = Question(hand.embedder.embed_query("word7"), KeywordQuery((), 0.0, ""), 1.0, 20)
+        rules = {rule: acl_id for _, acl_id, rule in pgvector.search_store.access_lists(0)}
+        for acl_ids, walks in (((rules[OPEN], rules[few]), 1), ((rules[few],), 0)):
+            scope = Scope(acl_ids, eligible_only=True, object_types=(), filters=Filters(), now=datetime.now(UTC))
+            before = graph_walks(migrated)
+            database = PgDatabase(migrated, session={**SESSION, "application_name": ASKING})
+            found = PgSearchStore(database, exact_scan_rows=100).candidates(hand.version, question, scope)
+            database.close()
+            assert len(found) >= 15
+            assert graph_walks(migrated) - before == walks
+
+    def test_the_planner_knows_a_version_as_soon_as_it_is_promoted(self, pgvector: Engine, migrated: str) -> None:
+        hand = Hand(pgvector).begin()
+        hand.publish(*(hand.asset(f"asset-{number}", f"text {number}") for number in range(50)))
+        hand.verify()
+        with psycopg.connect(migrated) as connection:
+            query = "SELECT reltuples FROM pg_class WHERE oid = ANY(%s::regclass[])"
+            names = [f"vouch.{name}" for name in ("asset", "posting", "embedding_1", "chunk_1")]
+            assert all(rows >= 50 for (rows,) in connection.execute(query, [names]))
+
+
+def graph_walks(uri: str) -> int:
+    """How often the graph index was searched; a server process tells what it counted when it ends."""
+    with psycopg.connect(uri, autocommit=True) as connection:
+        busy = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
+        while connection.execute(busy, [ASKING]).fetchone() != (0,):
+            time.sleep(0.01)
+        query = "SELECT idx_scan FROM pg_stat_user_indexes WHERE indexrelname = 'embedding_1_ann'"
+        return int((connection.execute(query).fetchone() or (0,))[0])
