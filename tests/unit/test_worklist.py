@@ -84,7 +84,7 @@ class FakeSearchStore:
 
 def service(works: Sequence[StoredWork]) -> tuple[WorklistService, FakeStore]:
     store, search = FakeStore(list(works)), FakeSearchStore()
-    return WorklistService(search, store, Visibility(search), RULES, lambda: NOW), store  # type: ignore[arg-type]
+    return WorklistService(search, store, Visibility(search), RULES, lambda: NOW), store
 
 
 def items(*works: StoredWork):
