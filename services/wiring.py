@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -29,11 +29,12 @@ from services.index.model_folder import find_model
 from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.keys import PgKeyStore
 from services.index.pgvector.migrations import migrate
-from services.index.pgvector.runs import PgRunStore, PgSourceStore
+from services.index.pgvector.runs import PgSourceStore
 from services.index.pgvector.stores import PgIndexStores
+from services.index.reevaluation import Reevaluation
 from services.index.refresh import ConfiguredSource, RefreshLimits, RefreshSteps
 from services.index.run_store import SourceEntry
-from services.index.stages import Progress
+from services.index.stages import Progress, no_progress
 from services.retrieval.assets import AssetService
 from services.retrieval.pgvector.assets import PgAssetStore
 from services.retrieval.pgvector.search import SESSION, PgSearchStore
@@ -171,26 +172,33 @@ def _configured(source: SourceSettings, registered: bool) -> ConfiguredSource:
     return ConfiguredSource(entry, lambda: open_source(source))
 
 
-@contextmanager
-def open_refresh(settings: Settings, progress: Progress | None = None) -> Iterator[RefreshSteps]:
-    """The steps of a refresh over all configured sources."""
-    model = batch_embedder(settings)
-    composer = Composer(
+def _composer(settings: Settings, model: SentenceTransformerEmbedder, gate: GateThresholds) -> Composer:
+    return Composer(
         trust_rules(settings),
         model,
         ComposeSettings(
             default_classification=parse_level(settings.default_classification, Level.INTERNAL),
             prefer_native_curation=settings.prefer_native_curation,
-            thresholds=thresholds(settings),
+            thresholds=gate,
         ),
     )
-    limits = RefreshLimits(
+
+
+def _limits(settings: Settings) -> RefreshLimits:
+    return RefreshLimits(
         quarantine_limit_percent=settings.quarantine_limit_percent,
         quarantine_limit_count=settings.quarantine_limit_count,
         lease_seconds=settings.lease_seconds,
         embed_batch_texts=settings.embed_batch_texts,
         exact_scan_rows=settings.exact_scan_rows,
     )
+
+
+@contextmanager
+def open_refresh(settings: Settings, progress: Progress = no_progress) -> Iterator[RefreshSteps]:
+    """The steps of a refresh over all configured sources."""
+    model = batch_embedder(settings)
+    composer = _composer(settings, model, thresholds(settings))
     with index_database(settings) as database:
         path = settings.sources_path
         in_file = {source.name for source in load_sources(path)} if path is not None else set()
@@ -198,11 +206,19 @@ def open_refresh(settings: Settings, progress: Progress | None = None) -> Iterat
             source.name: _configured(source, source.name not in in_file)
             for source in source_settings(settings, database)
         }
-        stores = PgIndexStores(database)
-        if progress is None:
-            yield RefreshSteps(stores, sources, composer, model, limits)
-        else:
-            yield RefreshSteps(stores, sources, composer, model, limits, progress)
+        yield RefreshSteps(PgIndexStores(database), sources, composer, model, _limits(settings), progress)
+
+
+@contextmanager
+def open_reevaluation(
+    settings: Settings, progress: Progress = no_progress, *, threshold: float | None = None
+) -> Iterator[Reevaluation]:
+    """The steps of a reevaluation; `threshold` stands in for the default one of the settings."""
+    model = batch_embedder(settings)
+    gate = thresholds(settings)
+    composer = _composer(settings, model, gate if threshold is None else replace(gate, default=threshold))
+    with index_stores(settings) as stores:
+        yield Reevaluation(stores, composer, model, _limits(settings), progress)
 
 
 def check_trust_rules(settings: Settings, path: Path, source: str) -> TrustCheck:
@@ -264,7 +280,7 @@ def _query_services(settings: Settings, database: PgDatabase) -> QueryServices:
         search=SearchService(search_store, visibility, model, rules, answers, now),
         assets=AssetService(search_store, PgAssetStore(database), visibility, rules, now),
         worklist=WorklistService(search_store, PgWorklistStore(database), visibility, rules, now),
-        status=StatusService(search_store, PgRunStore(database), PgSourceStore(database), settings.engine),
+        status=StatusService(search_store, PgIndexStores(database), visibility, settings.engine),
         readiness=ReadinessService(search_store, model),
         keys=KeyService(PgKeyStore(database), now),
     )

@@ -37,7 +37,7 @@ class Worklist(Protocol):
 
 class Status(Protocol):
     def status(self, principal: Principal) -> StatusReport:
-        """Freshness per source and the last runs."""
+        """Freshness per source, the last runs, how scores drift."""
         ...
 
 

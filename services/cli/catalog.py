@@ -146,7 +146,7 @@ def _depths(text: str) -> list[int]:
 
 SHOWN_COUNTS = (
     "seen", "changed", "unchanged", "quarantined", "missing", "embedded", "cached", "written",
-    "would_publish", "would_embed",
+    "would_publish", "would_embed", "rescored", "entered", "left",
 )  # fmt: skip
 
 

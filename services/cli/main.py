@@ -9,6 +9,7 @@ import click
 
 from services.cli.catalog import evaluate, refresh, search, show
 from services.cli.demo import demo
+from services.cli.gate import gate
 from services.cli.operations import config, db, keys, quarantine, schema, serve, sources, status
 from services.cli.stewards import trust, worklist
 from services.errors import VouchError
@@ -37,7 +38,7 @@ def main() -> None:
 
 
 COMMANDS = (
-    demo, refresh, show, search, status, worklist, trust, evaluate, sources, config, schema, keys, quarantine, db,
+    demo, refresh, show, search, status, worklist, trust, gate, evaluate, sources, config, schema, keys, quarantine, db,
     serve,
 )  # fmt: skip
 for command in COMMANDS:

@@ -12,6 +12,7 @@ from services.access.principal import LOCAL_ADMINISTRATOR, Permission
 from services.access.rule import Level
 from services.catalog.model import Asset
 from services.cli.common import LEVELS, console, print_json, print_table, settings_for_command, split_list
+from services.cli.drift import print_drift
 from services.cli.render import age_in_words
 from services.errors import PermanentError
 from services.index.pgvector.keys import PgKeyStore
@@ -161,10 +162,18 @@ def status(as_json: bool) -> None:
     ]
     print_table(("source", "kind", "records", "last listing", "data age"), rows)
     runs = [
-        (run.run_id, run.status, ", ".join(run.sources), _moment(run.started_at), _moment(run.finished_at))
+        (
+            run.run_id,
+            run.status,
+            ", ".join(run.sources) or f"({run.kind})",
+            _moment(run.started_at),
+            _moment(run.finished_at),
+        )
         for run in report.runs
     ]
     print_table(("run", "status", "sources", "started", "finished"), runs)
+    if report.drift is not None:
+        print_drift(report.drift)
 
 
 def _age(source: SourceStatus) -> str:

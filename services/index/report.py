@@ -7,7 +7,7 @@ from typing import Any
 from services.index.run_store import Run
 
 REPORTED = ("seen", "changed", "written", "embedded", "cached", "unchanged", "quarantined", "deleted", "blocked")
-REPORTED_WHEN_PRESENT = ("missing", "would_publish", "would_embed")
+REPORTED_WHEN_PRESENT = ("missing", "would_publish", "would_embed", "rescored", "entered", "left")
 
 
 def report(run: Run) -> dict[str, Any]:

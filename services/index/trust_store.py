@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from services.index.identity import ModelIdentity
 from services.index.scoring import Scores
@@ -74,13 +74,13 @@ class Passage:
 
 @dataclass(frozen=True)
 class Mover:
-    """One of the largest changes of a run; `cause` is "data" or "rules"."""
+    """One of the largest changes of a run: of the "curation" or "governance" score."""
 
     score_kind: str
     id: str
     name: str
     object_type: str
-    cause: str
+    cause: Literal["data", "rules"]
     score_before: float
     score_after: float
 

@@ -6,26 +6,42 @@ from collections.abc import Mapping
 from typing import Any
 
 from services.access.principal import Principal
+from services.catalog.model import ObjectType
 from services.errors import VouchError
 from services.index.embedder import Embedder
-from services.index.run_store import Run, RunStore, SourceStore
-from services.retrieval.status import Check, Readiness, RecentRun, RunReport, SourceStatus, StatusReport
+from services.index.run_store import Run
+from services.index.store import IndexStores
+from services.index.trust_store import Drift
+from services.retrieval.status import (
+    Check,
+    DriftReport,
+    Readiness,
+    RecentRun,
+    RunReport,
+    ScoreDrift,
+    ScoreMover,
+    SourceStatus,
+    StatusReport,
+)
 from services.retrieval.store import SearchStore
+from services.retrieval.visibility import Visibility
 
 RUNS_SHOWN = 10
 
 
 class StatusService:
-    """Freshness per source and the last runs. The whole report: the API decides who is shown which part."""
+    """Freshness per source, the last runs, how scores drift. The whole report, but for assets that the caller may not
+    see: the API decides who is shown which part."""
 
-    def __init__(self, search: SearchStore, runs: RunStore, sources: SourceStore, engine: str) -> None:
+    def __init__(self, search: SearchStore, stores: IndexStores, visibility: Visibility, engine: str) -> None:
         self._search = search
-        self._runs = runs
-        self._sources = sources
+        self._stores = stores
+        self._visibility = visibility
         self._engine = engine
 
-    def status(self, _principal: Principal) -> StatusReport:
+    def status(self, principal: Principal) -> StatusReport:
         corpus = self._search.corpus()
+        drift = self._stores.history.drift(self._visibility.acl_ids(principal))
         return StatusReport(
             index_version=corpus.version or 0,
             engine=self._engine,
@@ -33,8 +49,9 @@ class StatusService:
             data_age_seconds=corpus.data_age_seconds,
             # Access lists arrive with the assets: they are as old as the last refresh.
             access_age_seconds=corpus.data_age_seconds,
-            sources=tuple(_source(row) for row in self._sources.sources()),
-            runs=tuple(_run(run) for run in self._runs.recent(RUNS_SHOWN)),
+            sources=tuple(_source(row) for row in self._stores.sources.sources()),
+            runs=tuple(_run(run) for run in self._stores.runs.recent(RUNS_SHOWN)),
+            drift=None if drift is None else _drift(drift),
         )
 
 
@@ -95,9 +112,35 @@ def _run(run: Run) -> RecentRun:
             totals[name] = totals.get(name, 0) + value
     return RecentRun(
         run_id=run.run_id,
+        kind=run.kind,
         status=run.status,
         started_at=run.started_at,
         finished_at=run.finished_at,
         counts={name: int(value) if value == int(value) else value for name, value in totals.items()},
         sources=run.sources,
     )
+
+
+def _drift(drift: Drift) -> DriftReport:
+    return DriftReport(
+        run_id=drift.run_id,
+        finished_at=drift.finished_at,
+        curation_score=_score_drift(drift, "curation"),
+        governance_score=_score_drift(drift, "governance"),
+    )
+
+
+def _score_drift(drift: Drift, score_kind: str) -> ScoreDrift:
+    movers = (
+        ScoreMover(
+            id=mover.id,
+            name=mover.name,
+            object_type=ObjectType(mover.object_type),
+            score_before=mover.score_before,
+            score_after=mover.score_after,
+            cause=mover.cause,
+        )
+        for mover in drift.movers
+        if mover.score_kind == score_kind
+    )
+    return ScoreDrift(histogram=drift.histograms[score_kind], movers=tuple(movers))

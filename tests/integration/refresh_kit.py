@@ -22,6 +22,7 @@ from services.index.compose import Composer, ComposeSettings
 from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.migrations import migrate
 from services.index.pgvector.stores import PgIndexStores
+from services.index.reevaluation import Reevaluation, reevaluate
 from services.index.refresh import ConfiguredSource, RefreshLimits, RefreshSteps
 from services.index.run_all import run_all
 from services.index.run_store import SourceEntry
@@ -82,6 +83,8 @@ class World:
     limits: RefreshLimits = LIMITS
     thresholds: GateThresholds = field(default_factory=GateThresholds)
     default_classification: Level = Level.PUBLIC
+    prefer_native_curation: bool = False
+    now: datetime = NOW
     progress: Progress = lambda _stage, _source, _done, _total: None
     rules: TrustRules = field(default_factory=lambda: load_rules(None))
 
@@ -97,18 +100,32 @@ class World:
         entry = SourceEntry(source.name, "jsonl", source.overlay, path)
         self.sources[source.name] = ConfiguredSource(entry, lambda: source)
 
+    def composer(self) -> Composer:
+        settings = ComposeSettings(self.default_classification, self.prefer_native_curation, self.thresholds)
+        return Composer(self.rules, self.embedder, settings)
+
     @contextmanager
     def steps(self) -> Iterator[RefreshSteps]:
         """The steps on connections of their own, closed afterwards."""
+        with self.stores() as stores:
+            yield RefreshSteps(stores, self.sources, self.composer(), self.embedder, self.limits, self.progress)
+
+    @contextmanager
+    def reevaluation(self) -> Iterator[Reevaluation]:
+        with self.stores() as stores:
+            yield Reevaluation(stores, self.composer(), self.embedder, self.limits, self.progress)
+
+    @contextmanager
+    def stores(self) -> Iterator[PgIndexStores]:
         database = PgDatabase(self.uri)
-        settings = ComposeSettings(self.default_classification, False, self.thresholds)
-        composer = Composer(self.rules, self.embedder, settings)
         try:
-            yield RefreshSteps(
-                PgIndexStores(database), self.sources, composer, self.embedder, self.limits, self.progress
-            )
+            yield PgIndexStores(database)
         finally:
             database.close()
+
+    def reevaluate(self, holder: str = "process:here:1:1") -> dict[str, Any]:
+        with self.reevaluation() as steps:
+            return reevaluate(steps, holder)
 
     def refresh(
         self, *names: str, full: bool = False, dry_run: bool = False, holder: str = "process:here:1:1"
@@ -125,8 +142,8 @@ class World:
         try:
             yield Searching(
                 store,
-                SearchService(store, visibility, self.embedder, self.rules, settings, lambda: NOW),
-                AssetService(store, PgAssetStore(database), visibility, self.rules, lambda: NOW),
+                SearchService(store, visibility, self.embedder, self.rules, settings, lambda: self.now),
+                AssetService(store, PgAssetStore(database), visibility, self.rules, lambda: self.now),
             )
         finally:
             database.close()

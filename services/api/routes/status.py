@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from services.access.principal import Permission, Principal
 from services.api.routing import Answer, Route, is_absent, json_response
 from services.api.services import ReadinessProbe, Status
-from services.retrieval.status import RecentRun, SourceStatus, StatusReport
+from services.retrieval.status import DriftReport, RecentRun, SourceStatus, StatusReport
 
 
 class StatusAnswer(BaseModel):
-    """Freshness of the index. Model, sources and runs are left out when the key lacks the permission `operate`:
+    """Freshness of the index. Model, sources, runs and drift are left out when the key lacks the permission `operate`:
 
     names, errors and counts of sources can tell of assets that the caller may not see.
     """
@@ -32,6 +32,7 @@ class StatusAnswer(BaseModel):
     runs: tuple[RecentRun, ...] | None = Field(
         default=None, exclude_if=is_absent, description="the last 10, newest first"
     )
+    drift: DriftReport | None = Field(default=None, exclude_if=is_absent)
 
 
 ALWAYS_SHOWN = frozenset({"index_version", "engine", "data_age_seconds", "access_age_seconds"})
@@ -55,7 +56,7 @@ def status_routes(service: Status, readiness: ReadinessProbe) -> tuple[Route, ..
             method="GET",
             path="/v1/status",
             name="status",
-            summary="How fresh the index is; for operators also its model, sources and last runs.",
+            summary="How fresh the index is; for operators also its model, sources, last runs and drift.",
             tag="operations",
             answer=Answer("Freshness, and what the key's permissions add.", StatusAnswer),
             view=status,

@@ -19,7 +19,6 @@ from services.sql_files import load_queries
 from services.trust.gate import GateThresholds, Verdict
 
 QUERIES = load_queries("pgvector/queries/scores.sql")
-VERSIONS = load_queries("pgvector/queries/versions.sql")
 
 
 def threshold_row(thresholds: GateThresholds) -> dict[str, Any]:
@@ -44,7 +43,7 @@ class PgScoreStore:
 
     def active_version(self) -> tuple[int, ModelIdentity] | None:
         with self._database.transaction() as connection:
-            row = connection.execute(VERSIONS["active_version"]).fetchone()
+            row = connection.execute(QUERIES["active_version"]).fetchone()
         if row is None:
             return None
         return int(row["version"]), ModelIdentity(row["model_id"], row["model_revision"], row["dimension"])

@@ -3,6 +3,10 @@
 coalesce((%(threshold_by_source)s ->> a.source)::float8, (%(threshold_by_type)s ->> a.object_type)::float8,
          %(threshold_default)s);
 
+-- name: active_version
+-- The version that readers are answered from.
+SELECT version, model_id, model_revision, dimension FROM index_version WHERE status = 'active';
+
 -- name: outdated_scores
 -- The next published assets that were scored by other rules.
 SELECT s.asset_key, a.source, d.payload, s.signals
