@@ -79,7 +79,10 @@ def _json_object(request: Request) -> tuple[dict[str, Any], str]:
             f"Send the body as {JSON}.",
             headers={"Accept-Post": JSON},
         )
-    body = request.get_data()
+    try:
+        body = request.get_data()
+    except OSError as error:  # what the server raises for chunks that are none
+        raise _malformed() from error
     if request.content_length is None and len(body) == request.max_content_length:
         raise RequestEntityTooLarge  # a body of unannounced length is cut at the limit without a word
     try:

@@ -190,6 +190,34 @@ def test_what_is_not_one_json_document_is_a_bad_request(api: Api, body: bytes) -
     assert api.search.asked == []
 
 
+class BrokenChunks:
+    """A body whose chunks are none, as the server's input tells it."""
+
+    def tell(self) -> int:
+        return 0
+
+    def seek(self, _offset: int, _whence: int = 0) -> int:
+        return 0
+
+    def close(self) -> None:
+        return
+
+    def read(self, _size: int = -1) -> bytes:
+        raise OSError("Invalid chunk size: 'zz'")
+
+
+def test_a_body_that_breaks_off_between_chunks_is_a_bad_request(api: Api) -> None:
+    response = api.client.post(
+        "/v1/search",
+        headers=api.headers(),
+        content_type="application/json",
+        input_stream=BrokenChunks(),
+        environ_overrides={"wsgi.input_terminated": True},
+    )
+    assert response.status_code == 400
+    assert api.search.asked == []
+
+
 @pytest.mark.parametrize("depth", [3, 150, 250, 600, 900, 990, 1100, 20_000])
 def test_nesting_of_any_depth_is_the_callers_error(api: Api, depth: int) -> None:
     body = '{"query": "a", "filters": {"tag": ' + "[" * depth + "]" * depth + "}}"
