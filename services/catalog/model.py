@@ -301,8 +301,8 @@ class Asset(CatalogRecord):
     @property
     def siblings(self) -> tuple[str, ...]:
         """Ids that the source declares to be the same thing seen through another system."""
-        declared = self.extra.get("siblings") or ()
-        return tuple(item for item in declared if isinstance(item, str))
+        declared = self.extra.get("siblings")  # no key of the model, so nothing has checked what it holds
+        return tuple(item for item in declared if isinstance(item, str)) if isinstance(declared, list) else ()
 
 
 def _said(value: Any) -> Any:

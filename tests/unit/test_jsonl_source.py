@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.catalog.model import CatalogRecord
+from services.catalog.model import Asset, CatalogRecord
 from services.catalog.sources import jsonl
 from services.catalog.sources.base import PAGE_SIZE, Ending, Outcome, Page, Rejection
 from services.catalog.sources.jsonl import JsonLinesSource
@@ -115,6 +115,14 @@ def test_unknown_keys_are_kept_in_extra_and_reported(tmp_path: Path) -> None:
         "unknown key 'colour' kept in extra (2 lines)",
         "unknown key 'columns.unit' kept in extra (1 lines)",
     )
+
+
+@pytest.mark.parametrize("siblings", [True, 5, "orders", {"a": 1}, ["b", 5, None]])
+def test_siblings_are_ids_in_a_list_and_anything_else_is_only_kept(tmp_path: Path, siblings: Any) -> None:
+    (record,), _, _ = read(tmp_path, line(siblings=siblings))
+    assert isinstance(record, Asset)
+    assert record.siblings == (("b",) if isinstance(siblings, list) else ())
+    assert record.payload()["extra"]["siblings"] == siblings
 
 
 def test_nul_and_lone_surrogates_in_values_are_replaced_and_reported(tmp_path: Path) -> None:
