@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import psycopg
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from psycopg.conninfo import conninfo_to_dict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 from pydantic_settings.exceptions import SettingsError as UnreadableValue
 
@@ -21,7 +23,7 @@ Percent = Annotated[float, Field(ge=0, le=100)]
 class Settings(BaseSettings):
     """Settings of one process. `load_settings` builds it and names what is wrong; nothing else reads `os.environ`."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
 
     home: Path = Field(default=Path(".vouch"), description="embedded database, Airflow home, logs")
     engine: Literal["pgvector"] = Field(default="pgvector", description="where the index lives")
@@ -56,6 +58,18 @@ class Settings(BaseSettings):
     airflow_port: int = Field(default=8080, ge=1, le=65535)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
+    @field_validator("database_url")
+    @classmethod
+    def _readable(cls, url: SecretStr | None) -> SecretStr | None:
+        try:
+            conninfo_to_dict("" if url is None else url.get_secret_value())
+        except psycopg.ProgrammingError:  # quotes the URL, password and all, so it is not passed on
+            raise ValueError(
+                "neither 'key=value ...' nor a postgresql:// URI (special characters of a password in a URI are"
+                " percent-encoded)"
+            ) from None
+        return url
+
     @property
     def sources_path(self) -> Path | None:
         """The sources file in force, or None when there is none."""
@@ -88,6 +102,8 @@ class SourceSettings(BaseModel):
             return self
         if self.path is None:
             raise ValueError(f"a {self.kind} source needs a path")
+        if "\0" in str(self.path):
+            raise ValueError("a path holds no NUL character")
         given = self.model_fields_set & {"dsn", "connection", "schemas", "top_values", "classification"}
         if given:
             raise ValueError(f"a {self.kind} source has no {', '.join(sorted(given))}")
@@ -111,7 +127,7 @@ class SourcesFile(BaseModel):
 def load_settings(**overrides: Any) -> Settings:
     """The settings from the environment. Raises SettingsError for an unknown `VOUCH_*` variable or a bad value."""
     known = {PREFIX + name.upper() for name in Settings.model_fields}
-    unknown = sorted(name for name in os.environ if name.startswith(PREFIX) and name.upper() not in known)
+    unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known)
     if unknown:
         raise SettingsError(f"unknown setting {', '.join(unknown)}; known are: {', '.join(sorted(known))}")
     try:
@@ -136,6 +152,8 @@ def load_sources(path: Path) -> tuple[SourceSettings, ...]:
         raise SettingsError(f"sources file {path} is not YAML: {line}{error.problem}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SettingsError(f"sources file {path} is not YAML: it holds characters that are not UTF-8 text") from error
+    except (ValueError, RecursionError) as error:  # a date or number that there is not, or nested beyond reading
+        raise SettingsError(f"sources file {path} holds an impossible value: {error}; put quotes around it") from None
     try:
         parsed = SourcesFile.model_validate({} if document is None else document)
     except ValidationError as error:

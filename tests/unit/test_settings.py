@@ -63,7 +63,7 @@ def test_an_unknown_setting_stops_the_start_by_its_name(monkeypatch: pytest.Monk
         ("VOUCH_MIN_RELEVANCE", "-0.1"),
         ("VOUCH_DEFAULT_CLASSIFICATION", "Secret"),
         ("VOUCH_GATE_THRESHOLD_BY_TYPE", "table=40"),
-        ("VOUCH_GATE_THRESHOLD_BY_SOURCE", ""),
+        ("VOUCH_GATE_THRESHOLD_BY_SOURCE", "40"),
         ("VOUCH_GATE_THRESHOLD_BY_TYPE", '{"table": 400}'),
         ("VOUCH_POOL_SIZE", "1"),
     ],
@@ -81,6 +81,31 @@ def test_no_message_and_no_print_shows_the_database_password(monkeypatch: pytest
     with pytest.raises(SettingsError) as caught:
         load_settings()
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", [f"http://u:{SECRET}@h/d", f"postgresql://u:{SECRET}%@h/d", f"dbname=x {SECRET}", "localhost"]
+)
+def test_a_database_url_that_is_none_is_named_and_not_told(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("VOUCH_DATABASE_URL", url)
+    with pytest.raises(SettingsError, match=r"^VOUCH_DATABASE_URL: ") as caught:
+        load_settings()
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["VOUCH_HOME", "VOUCH_DATABASE_URL", "VOUCH_MODEL", "VOUCH_TRUST_RULES", "VOUCH_API_PORT"]
+)
+def test_an_empty_variable_is_an_unset_one(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    without = load_settings()
+    monkeypatch.setenv(name, "")
+    assert load_settings() == without
+
+
+def test_a_misspelt_setting_is_noticed_in_small_letters_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("vouch_treshold", "40")
+    with pytest.raises(SettingsError, match="unknown setting vouch_treshold"):
+        load_settings()
 
 
 def test_every_setting_can_be_given_and_has_a_default() -> None:
@@ -148,6 +173,23 @@ def test_a_broken_sources_file_does_not_tell_its_passwords(tmp_path: Path, text:
 def test_broken_yaml_is_named_by_its_line(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"is not YAML: line 3: "):
         load_sources(sources_file(tmp_path, "sources:\n  - name: a\n kind: b\n"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["2020-13-45", "9" * 5000, "[" * 3000 + "]" * 3000],
+    ids=["a date that there is not", "a number without end", "nested without end"],
+)
+def test_yaml_that_no_value_can_be_read_from_names_the_file(tmp_path: Path, value: str) -> None:
+    path = sources_file(tmp_path, f"sources: {value}")
+    with pytest.raises(SettingsError, match=f"^sources file {path} holds an impossible value"):
+        load_sources(path)
+
+
+def test_a_path_with_a_nul_character_is_no_path(tmp_path: Path) -> None:
+    text = 'sources: [{name: a, kind: jsonl, path: "a\\0b"}]'
+    with pytest.raises(SettingsError, match=r"sources\.0: Value error, a path holds no NUL character"):
+        load_sources(sources_file(tmp_path, text))
 
 
 def test_a_sources_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
