@@ -14,8 +14,9 @@ from services.catalog.merge import merge_payloads
 from services.catalog.model import Asset, ObjectType, asset_key, canonical_json
 from services.catalog.sources.validation import explain
 from services.context.chunking import chunk
+from services.context.facts import shown_terms
 from services.context.keywords import keyword_document, whole_names
-from services.context.labels import Neighbour, reference_ids
+from services.context.labels import Neighbour, Surroundings, reference_ids, surroundings
 from services.context.narrative import NarrativeRules
 from services.context.narrative import compose as compose_narrative
 from services.index.embedder import Embedder
@@ -27,7 +28,7 @@ from services.trust.rules import TrustRules
 
 # Raise it when the same asset must come out differently: every asset is then composed again, on the next refresh.
 # Scores have a version of their own in `scoring`.
-COMPOSER_VERSION = 2
+COMPOSER_VERSION = 3
 # An index over whole names holds no longer ones, and nobody types them.
 WHOLE_NAME_BYTES_LIMIT = 2048
 
@@ -145,7 +146,7 @@ class Composer:
         return Composed(
             keyword_length=keywords.length,
             whole_names=tuple(name for name in whole_names(asset) if len(name.encode()) <= WHOLE_NAME_BYTES_LIMIT),
-            **_facets(asset),
+            **_facets(asset, surroundings(around, draft.access)),
             shape=_shape(asset),
             siblings=tuple(sorted(asset_key(sibling) for sibling in asset.siblings)),
             narrative=narrative.text,
@@ -164,17 +165,21 @@ def _asset(draft: UncomposedDraft) -> Asset:
     return Asset.model_validate(draft.payload)
 
 
-def _facets(asset: Asset) -> dict[str, Any]:
-    """What search filters by, casefolded; a tag also stands for its parents, a custom field "Domain" for a domain."""
+def _facets(asset: Asset, around: Surroundings) -> dict[str, Any]:
+    """What search filters by, casefolded; a tag also stands for its parents, a custom field "Domain" for a domain.
+
+    Less visible neighbours are left out as they are from the narrative: a filter must not confirm a guess at them.
+    """
     tags = (path[:length] for path in asset.tags for length in range(1, len(path) + 1))
-    domains = [asset.attributes.domain, *(term.domain for term in asset.terms)]
+    terms = shown_terms(asset.terms, around)
+    domains = [asset.attributes.domain, *(term.domain for term in terms)]
     domains += [str(field.value) for field in asset.custom_fields if field.name.casefold() == "domain" and field.value]
     return {
         "tags": _folded([*(part for path in asset.tags for part in path), *("/".join(path) for path in tags)]),
-        "terms": _folded(text for term in asset.terms for text in (term.name, term.id)),
+        "terms": _folded(text for term in terms for text in (term.name, term.id)),
         "domains": _folded(domains),
         "owners": _folded(role.name for role in asset.governance_roles),
-        "data_products": _folded(asset.data_products),
+        "data_products": _folded(name for name in asset.data_products if name not in around.hidden_ids),
         "workspaces": _folded(asset.access.workspaces),
     }
 

@@ -84,18 +84,20 @@ def shown_values(
 ) -> dict[str, Any]:
     """`columns` and `sample_rows` of the asset's payload, as far as it has them, without values that are secret.
 
-    A row names columns in any case; what it holds beside them is secret when the asset as a whole is sensitive.
+    A row names columns in any case, and nests what a column's name parts: of "home.street" it holds "home". What it
+    holds beside them is secret when the asset as a whole is sensitive.
     """
     secret: set[str] = set()
     listed: set[str] = set()
     for column in asset.columns:
         listed.add(column.name.casefold())
         if not shows_values(column, asset, own_level, sensitive_names):
-            secret.add(column.name.casefold())
+            secret |= {column.name.casefold(), column.name.casefold().partition(".")[0]}
     unlisted_shown = shows_values(Column(name="beside the columns"), asset, own_level, sensitive_names)
 
     def shown(name: str) -> bool:
-        return name.casefold() not in secret if name.casefold() in listed else unlisted_shown
+        folded = name.casefold()
+        return folded not in secret and (folded in listed or unlisted_shown)
 
     values: dict[str, Any] = {}
     if "columns" in payload:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from services.access.principal import LOCAL_ADMINISTRATOR
+from services.access.principal import LOCAL_ADMINISTRATOR, Principal
 from services.catalog.model import CatalogRecord
 from services.catalog.sources.base import Ending, Outcome, Page, Rejection
 from services.errors import (
@@ -20,6 +20,7 @@ from services.errors import (
     SourceUnknown,
 )
 from services.index import stages
+from services.retrieval.model import Filters, Mode, SearchRequest
 from services.trust.gate import GateThresholds
 from tests.embedders import HashEmbedder
 from tests.integration.refresh_kit import ListedSource, World, new_world, table, written_since
@@ -150,6 +151,31 @@ def test_a_neighbour_that_is_hidden_from_some_is_no_longer_named(world: World) -
     world.put("shop", [{**CUSTOMER, "access": {"groups": ["finance"]}}, *CATALOG[1:]])
     world.refresh()
     assert "customers" not in narrative(world, "shop.cust_ord_hdr").lower()
+
+
+@pytest.mark.parametrize("hidden", [{}, {"classification": "Restricted"}])
+def test_a_filter_confirms_no_guess_at_a_neighbour_that_some_may_not_see(world: World, hidden: dict[str, str]) -> None:
+    term = {**REVENUE, "access": hidden}
+    product = {"id": "dp.falcon", "object_type": "data_product", "name": "Falcon", "access": hidden}
+    link = {"id": "term.revenue", "name": "Revenue", "domain": "Money"}
+    world.put("shop", [{**ORDERS, "terms": [link], "data_products": ["dp.falcon", "Web shop"]}, term, product])
+    world.refresh()
+    everybody = Principal(user="sales-ops-lead")
+    found = {}
+    with world.searching() as searching:
+        for name, value in [
+            ("term", "Revenue"),
+            ("term", "term.revenue"),
+            ("domain", "money"),
+            ("data_product", "dp.falcon"),
+            ("data_product", "web shop"),
+        ]:
+            filters = Filters.model_validate({name: [value]})
+            request = SearchRequest(mode=Mode.DISCOVERY, filters=filters)
+            answer = searching.search.search(request, everybody, "r")
+            found[value] = "shop.cust_ord_hdr" in [result.id for result in answer.results]
+    assert found.pop("web shop")
+    assert set(found.values()) == {not hidden}
 
 
 def test_a_neighbour_that_appears_later_is_named_then(world: World) -> None:

@@ -38,6 +38,11 @@ def test_a_secret_column_keeps_its_values_in_whatever_case_a_row_names_it(secret
     assert values["columns"][1]["max"] == 9
 
 
+def test_a_row_that_nests_a_secret_column_keeps_what_it_is_nested_in() -> None:
+    values = shown(columns=[{"name": "Home.street", "tags": [["PII"]]}, {"name": "size"}])
+    assert values["sample_rows"] == [{"size": 3, "note": "n"}]
+
+
 @pytest.mark.parametrize("columns", [[], [{"name": "home"}]])
 def test_a_sensitive_asset_shows_no_value_of_columns_that_it_does_not_list(columns: list[dict[str, Any]]) -> None:
     values = shown(columns=columns, tags=[["PII"]])
