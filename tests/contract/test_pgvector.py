@@ -94,7 +94,7 @@ class TestPgvectorAlone:
         few = AccessRule(Level.PUBLIC, groups=("finance",))
         hand.publish(
             *(
-                hand.asset(f"asset-{number}", f"word{number % 50} text{number}", access=OPEN if number % 100 else few)
+                hand.asset(f"asset-{number}", f"word{number % 50} text{number}", access=OPEN if number % 20 else few)
                 for number in range(600)
             )
         )
