@@ -146,8 +146,8 @@ def source_settings(settings: Settings, database: PgDatabase) -> tuple[SourceSet
     return (*listed, *(SourceSettings(name=row["name"], kind=row["kind"], path=row["path"]) for row in registered))
 
 
-def register_jsonl(settings: Settings, path: Path, name: str | None) -> str:
-    """Remember a file of JSON Lines as an owning source; its name, by default folder and file name.
+def jsonl_source(settings: Settings, path: Path, name: str | None) -> SourceSettings:
+    """A file of JSON Lines as an owning source, named by its folder and file by default. The refresh remembers it.
 
     Raises SettingsError when the name is taken by another file, or by an entry of the sources file.
     """
@@ -161,9 +161,7 @@ def register_jsonl(settings: Settings, path: Path, name: str | None) -> str:
         known = {item.name: item for item in source_settings(settings, database)}.get(name)
         if known is not None and (known.kind, known.path) != ("jsonl", path):
             raise SettingsError(f"source {name!r} is {known.kind} {known.path or ''}; give --name another one")
-        if known is None:
-            PgSourceStore(database).put_sources([_configured(source, registered=True).entry])
-    return name
+    return known or source
 
 
 def _configured(source: SourceSettings, registered: bool) -> ConfiguredSource:
@@ -195,8 +193,10 @@ def _limits(settings: Settings) -> RefreshLimits:
 
 
 @contextmanager
-def open_refresh(settings: Settings, progress: Progress = no_progress) -> Iterator[RefreshSteps]:
-    """The steps of a refresh over all configured sources."""
+def open_refresh(
+    settings: Settings, progress: Progress = no_progress, also: SourceSettings | None = None
+) -> Iterator[RefreshSteps]:
+    """The steps of a refresh over all configured sources, and over `also`, which `begin` will register."""
     model = batch_embedder(settings)
     composer = _composer(settings, model, thresholds(settings))
     with index_database(settings) as database:
@@ -204,7 +204,7 @@ def open_refresh(settings: Settings, progress: Progress = no_progress) -> Iterat
         in_file = {source.name for source in load_sources(path)} if path is not None else set()
         sources = {
             source.name: _configured(source, source.name not in in_file)
-            for source in source_settings(settings, database)
+            for source in (*source_settings(settings, database), *(() if also is None else (also,)))
         }
         yield RefreshSteps(PgIndexStores(database), sources, composer, model, _limits(settings), progress)
 

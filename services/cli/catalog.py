@@ -26,7 +26,8 @@ from services.evaluation.metrics import Judged, summary
 from services.index.lease import local_holder
 from services.index.run_all import run_all
 from services.retrieval.model import LIMIT_MAX, Mode, SearchRequest
-from services.wiring import open_query_services, open_refresh, register_jsonl
+from services.text.clean import scrub
+from services.wiring import jsonl_source, open_query_services, open_refresh
 
 
 @click.command()
@@ -49,11 +50,11 @@ def refresh(
     if name and not jsonl:
         raise click.UsageError("--name goes with --jsonl")
     settings = settings_for_command()
-    if jsonl is not None:
-        if not jsonl.is_file():  # a slip of the pen must not become a source that fails from now on
-            raise SourceError(f"{jsonl} is no file; name one with an asset per line")
-        source_name = register_jsonl(settings, jsonl, name)
-    with shown_progress() as progress, open_refresh(settings, progress) as steps:
+    if jsonl is not None and not jsonl.is_file():  # a slip of the pen must not become a source that fails from now on
+        raise SourceError(f"{jsonl} is no file; name one with an asset per line")
+    file = None if jsonl is None else jsonl_source(settings, jsonl, name)
+    source_name = source_name if file is None else file.name
+    with shown_progress() as progress, open_refresh(settings, progress, file) as steps:
         report = run_all(
             steps, [source_name] if source_name else None, full=full, dry_run=dry_run, holder=local_holder()
         )
@@ -100,7 +101,8 @@ def search(
 ) -> None:
     """Ask which governed assets answer a question."""
     settings = settings_for_command()
-    request = SearchRequest(query=query, mode=Mode(mode), limit=limit, explain=explain)
+    # An argument that is not UTF-8 arrives with lone surrogates in it.
+    request = SearchRequest(query=scrub(query)[0], mode=Mode(mode), limit=limit, explain=explain)
     with open_query_services(settings) as services:
         answer = services.search.search(request, principal_of(as_user, groups, clearance), "vouch-search")
     if as_json:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.markup import escape
+from rich.markup import escape as without_markup
 
-from services.cli.common import console, print_table
+from services.cli.common import console, print_table, printable
 from services.retrieval.asset_view import AssetView
 from services.retrieval.model import Explanation, GovernancePart, Result, SearchAnswer
 
 MATCH_CHARACTERS = 160
+
+
+def escape(text: str) -> str:
+    """Text of the catalog as it is: neither markup for the console nor commands for the terminal."""
+    return without_markup("\n".join(map(printable, text.split("\n"))))
 
 
 def print_answer(answer: SearchAnswer) -> None:
