@@ -17,7 +17,6 @@ from services.context.kinds import kind_sentences
 from services.context.labels import Neighbour, Surroundings, name_as_words, surroundings
 from services.context.links import lineage_sentences, relationship_sentences
 from services.context.prose import cleaned, distinct, enumeration, paragraph, said
-from services.text.identifiers import spelled_as_words
 from services.text.tokens import normal_form
 
 _TYPE_WORDS = {
@@ -74,13 +73,14 @@ def compose(
 
 
 def heading(asset: Asset) -> str:
-    """Title, name as words, type, and the name as it stands in its place.
+    """Title, name as words, type, and the name as it stands in its innermost container.
 
-    "Customer order headers: cust ord hdr table (shop.public.cust_ord_hdr)". Both spellings, because people ask in
-    words while an embedding model tells look-alikes apart by the path. What would only repeat the words is left out.
+    "Customer order headers: cust ord hdr table (sales.cust_ord_hdr)". Both spellings, because people ask in words
+    while an embedding model tells look-alikes apart by the written name. Outer containers are told once, in a section:
+    at the head of every chunk of a wide table they would make its chunks alike. What only repeats is left out.
     """
     name, title = name_as_words(asset.name), said(asset.title)
-    path = ".".join(part for part in map(cleaned, (*containers(asset), asset.name)) if part)
+    path = ".".join(part for part in map(cleaned, (*containers(asset)[-1:], asset.name)) if part)
     words = [
         f"{title}:" if title and normal_form(title) != normal_form(name) else "",
         name,
@@ -114,9 +114,11 @@ def _sections(
 
 
 def _place(asset: Asset) -> str:
-    """The location as words, where splitting at dots and underscores does not give them already."""
-    humped = [part for part in map(cleaned, containers(asset)) if normal_form(part) != normal_form(part.lower())]
-    return _sentence_of("It stands in", distinct(map(spelled_as_words, humped)))
+    """The outer containers as words, and the innermost where its words cannot be read off the heading."""
+    place = [part for part in map(cleaned, containers(asset)) if part]
+    if place and normal_form(place[-1]) == normal_form(place[-1].lower()):
+        place.pop()
+    return _sentence_of("It stands in", distinct(map(name_as_words, place)))
 
 
 def _description(asset: Asset) -> str:

@@ -172,13 +172,19 @@ def test_an_asset_of_any_type_with_a_name_alone_is_a_heading(object_type: Object
     [
         ({"name": "cust_ord_hdr"}, "cust ord hdr table (cust_ord_hdr)"),
         ({"location": ["shop", "orders"]}, "orders table (shop.orders)"),
-        ({"location": ["shop", "public"], "title": "Orders"}, "orders table (shop.public.orders)"),
+        ({"location": ["shop", "public"], "title": "Orders"}, "orders table (public.orders)"),
         ({"title": "All orders", "location": ["shop"]}, "All orders: orders table (shop.orders)"),
         ({"name": "550e8400-e29b-41d4-a716-446655440000", "title": "Orders"}, "Orders: table"),
     ],
 )
 def test_the_heading_says_what_and_where(fields: dict[str, Any], heading: str) -> None:
     assert compose(table(**fields), {}, INTERNAL, RULES).heading == heading
+
+
+def test_outer_containers_and_camel_humps_are_told_once_in_words() -> None:
+    assert told(table(location=["shopProd", "core_sales", "orders"])).endswith("\nIt stands in shop prod.")
+    assert told(table(location=["shop", "coreSales"])).endswith("\nIt stands in shop and core sales.")
+    assert told(table(location=["core_sales"])) == "orders table (core_sales.orders)"
 
 
 def test_markup_urls_and_ids_stay_out_of_every_field() -> None:
