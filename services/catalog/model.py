@@ -261,7 +261,7 @@ class CatalogRecord(Part):
     governance_roles: Annotated[tuple[GovernanceRole, ...], BeforeValidator(_empty_when_null)] = ()
     terms: Annotated[tuple[TermLink, ...], BeforeValidator(_empty_when_null)] = ()
     tags: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_empty_when_null)] = ()
-    data_products: Strings = ()
+    data_products: Strings = ()  # ids; plain names only of those that are no assets, for every reader is told them
     custom_fields: Annotated[tuple[CustomField, ...], BeforeValidator(_empty_when_null)] = ()
     profile_status: str | None = None
     data_quality_score: float | None = Field(default=None, ge=0, le=100)

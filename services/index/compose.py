@@ -28,7 +28,7 @@ from services.trust.rules import TrustRules
 
 # Raise it when the same asset must come out differently: every asset is then composed again, on the next refresh.
 # Scores have a version of their own in `scoring`.
-COMPOSER_VERSION = 3
+COMPOSER_VERSION = 4
 # An index over whole names holds no longer ones, and nobody types them.
 WHOLE_NAME_BYTES_LIMIT = 2048
 
@@ -179,9 +179,17 @@ def _facets(asset: Asset, around: Surroundings) -> dict[str, Any]:
         "terms": _folded(text for term in terms for text in (term.name, term.id)),
         "domains": _folded(domains),
         "owners": _folded(role.name for role in asset.governance_roles),
-        "data_products": _folded(name for name in asset.data_products if name not in around.hidden_ids),
+        "data_products": _folded(word for product in asset.data_products for word in _words_of(product, around)),
         "workspaces": _folded(asset.access.workspaces),
     }
+
+
+def _words_of(reference: str, around: Surroundings) -> tuple[str | None, ...]:
+    """What a filter finds a referenced asset by: its id, name and title; nothing when it may not be named."""
+    if reference in around.hidden_ids:
+        return ()
+    neighbour = around.visible.get(reference)
+    return (reference, neighbour.name, neighbour.title) if neighbour else (reference,)
 
 
 def _folded(texts: Iterable[str | None]) -> tuple[str, ...]:

@@ -33,7 +33,9 @@ def shared_fields(entity: Entity, lookup: Lookup) -> dict[str, Any]:
         "governance_roles": governance_roles(entity, lookup),
         "terms": term_links(entity.aspect("glossaryTerms"), lookup),
         "tags": tag_paths(entity.aspect("globalTags"), lookup),
-        "data_products": tuple(sorted(lookup.named(lookup.products.get(entity.urn, ())))),
+        "data_products": tuple(
+            sorted(lookup.products.get(entity.urn, ()))
+        ),  # by id: a name tells of what may be hidden
         "certification": certification(entity, lookup),
         "lineage": Lineage(
             upstream=tuple(sorted(lookup.upstream.get(entity.urn, ()))),

@@ -209,7 +209,7 @@ class TestReports:
 
 
 class TestProductsAndDocuments:
-    def test_a_product_names_its_assets_and_they_name_it(self, mapped: Mapped) -> None:
+    def test_a_product_refers_to_its_assets_and_they_to_it(self, mapped: Mapped) -> None:
         found = mapped(
             {
                 PRODUCT: {
@@ -228,7 +228,7 @@ class TestProductsAndDocuments:
             }
         )
         product = found[PRODUCT]
-        assert found[ORDERS].data_products == ("Orders 360",)
+        assert found[ORDERS].data_products == (PRODUCT,)
         assert product.descriptions == Descriptions(business="All of orders.")
         assert product.relationships == (
             Relationship(kind=RelationshipKind.ASSOCIATION, target=ORDERS, confirmed=True),
