@@ -6,15 +6,13 @@ when it runs: this file is parsed every few seconds.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.empty import EmptyOperator
-from airflow.sdk import Asset, ExceptionRetryPolicy, Param, RetryAction, RetryRule, dag, get_current_context, task
+from airflow.sdk import Param, dag, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
-
-from services.errors import PermanentError, TransientError
+from vouch_tasks import BATCH_NAME, DEFAULTS, EMBEDDING_POOL, INDEX, lease_holder, left_open
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -22,26 +20,6 @@ if TYPE_CHECKING:
     from services.index.refresh import RefreshSteps
 
 DAILY_AT_FOUR = "0 4 * * *"
-EMBEDDING_POOL = "vouch_embedding"
-BATCH_NAME = (
-    "{{ task.op_kwargs['batch']['source'] }}: "
-    "batch {{ task.op_kwargs['batch']['number'] }}, {{ task.op_kwargs['batch']['texts'] }} texts"
-)
-INDEX = Asset("vouch_index")
-
-RETRY_POLICY = ExceptionRetryPolicy(
-    rules=[
-        RetryRule(PermanentError, RetryAction.FAIL, reason="fails again until somebody changes something"),
-        RetryRule(TransientError, RetryAction.RETRY, reason="may succeed when tried again"),
-    ]
-)
-DEFAULTS = {
-    "retries": 4,
-    "retry_delay": timedelta(seconds=15),
-    "retry_exponential_backoff": 2.0,
-    "max_retry_delay": timedelta(minutes=10),
-    "retry_policy": RETRY_POLICY,
-}
 PARAMS = {
     "source": Param(
         None, type=["null", "string"], title="Source", description="Name of one source; empty refreshes all."
@@ -75,8 +53,7 @@ def begin() -> list[str]:
             [params["source"]] if params["source"] else None,
             full=params["mode"] == "full",
             dry_run=params["dry_run"],
-            # A later run of this DAG may take over from a dead one: it knows it by what stands before the last colon.
-            holder=f"airflow:{ti.dag_id}:{ti.run_id.replace(':', '')}",
+            holder=lease_holder(ti),
         )
         ti.xcom_push("refresh_id", refresh_id)
         return steps.source_names(refresh_id)
@@ -136,12 +113,11 @@ def release() -> None:
     """Close the refresh when it did not come to its end, so that the next one need not wait for the lease."""
     ti = get_current_context()["ti"]
     refresh_id = ti.xcom_pull(task_ids="begin", key="refresh_id")
-    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id])[ti.run_id]
-    if refresh_id is None or states.get("verify") in {"success", "skipped"}:
+    why = left_open(ti, "verify")
+    if refresh_id is None or why is None:
         return
-    failed = ", ".join(sorted(name for name, state in states.items() if state == "failed"))
     with refresh_steps() as steps:
-        steps.fail(refresh_id, f"Airflow run {ti.run_id} ended early; failed: {failed or 'nothing, it was stopped'}")
+        steps.fail(refresh_id, why)
 
 
 @dag(

@@ -79,8 +79,10 @@ def run(dags_folder: str, dag_id: str, confs: list[dict[str, Any]]) -> list[dict
 
 
 def outcome(run: Any) -> dict[str, Any]:
-    """The end of a DAG run: its state, the state of each task by its readable name, and the asset events it sent."""
+    """The end of a DAG run: its state, the state of each task by its readable name, what unmapped tasks returned, and
+    the asset events it sent."""
     from airflow.models.asset import AssetEvent
+    from airflow.models.xcom import XComModel
     from airflow.utils.session import create_session
     from sqlalchemy import select
 
@@ -92,12 +94,20 @@ def outcome(run: Any) -> dict[str, Any]:
                 f"{task.task_id} [{task.rendered_map_index}]" if task.map_index >= 0 else task.task_id: str(task.state)
                 for task in run.get_task_instances(session=session)
             },
+            "returned": {
+                row.task_id: XComModel.deserialize_value(row)
+                for row in session.scalars(
+                    select(XComModel).where(XComModel.run_id == run.run_id, XComModel.key == "return_value")
+                )
+                if row.map_index < 0
+            },
             "events": [{"asset": event.asset.name, "extra": event.extra} for event in events],
         }
 
 
 if __name__ == "__main__":
     action, folder, *rest = sys.argv[1:]
+    sys.path.append(folder)  # as Airflow's own processes do
     result = describe(folder) if action == "describe" else run(folder, rest[0], json.loads(rest[1]))
     print("RESULT")
     print(json.dumps(result))

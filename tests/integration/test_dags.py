@@ -20,7 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DAGS = ROOT / "dags"
 PROBE = Path(__file__).with_name("airflow_probe.py")
 HEAVY = {"torch", "pandas", "sentence_transformers", "numpy", "flask", "psycopg"}
+IGNORED = (DAGS / ".airflowignore").read_text(encoding="utf-8").split()
 STEPS = ["begin", "extract", "compose", "plan", "embed", "publish", "verify"]
+REEVALUATION_STEPS = ["preview", "begin", "rescore", "plan", "embed", "publish", "verify"]
 
 
 def probe(home: Path, *arguments: str, **environment: str) -> Any:
@@ -56,7 +58,7 @@ def described(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 def test_every_file_defines_one_dag_of_its_name_and_imports(described: dict[str, Any]) -> None:
     assert described["import_errors"] == {}
-    assert described["files"] == {file.stem: file.name for file in DAGS.glob("*.py")}
+    assert described["files"] == {file.stem: file.name for file in DAGS.glob("*.py") if file.name not in IGNORED}
 
 
 def test_two_parses_give_the_same_definition(described: dict[str, Any]) -> None:
@@ -76,27 +78,60 @@ def test_our_package_is_not_shadowed(described: dict[str, Any]) -> None:
     assert all(name.startswith("vouch_") for name in {file.stem for file in (ROOT / "plugins").glob("*.py")})
 
 
-class TestCatalogRefresh:
+def test_what_the_dags_share_is_no_dag_and_shadows_nothing() -> None:
+    assert [file.name for file in DAGS.glob("vouch_*.py")] == IGNORED
+
+
+class EveryDag:
+    """What holds for each of our DAGs; `dag_id` names one."""
+
+    dag_id: str
+
     @pytest.fixture
     def tasks(self, described: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        tasks: dict[str, dict[str, Any]] = described["tasks"]["catalog_refresh"]
+        tasks: dict[str, dict[str, Any]] = described["tasks"][self.dag_id]
         return tasks
 
     @pytest.fixture
     def dag(self, described: dict[str, Any]) -> dict[str, Any]:
-        dag: dict[str, Any] = described["dags"]["catalog_refresh"]["dag"]
+        dag: dict[str, Any] = described["dags"][self.dag_id]["dag"]
         return dag
 
-    def test_the_steps_follow_each_other_and_release_waits_for_all(self, described: dict[str, Any]) -> None:
-        edges = {tuple(edge) for edge in described["edges"]["catalog_refresh"]}
+    @pytest.fixture
+    def edges(self, described: dict[str, Any]) -> set[tuple[str, str]]:
+        return {(above, below) for above, below in described["edges"][self.dag_id]}
+
+    def test_retries_are_decided_by_the_kind_of_error(self, tasks: dict[str, dict[str, Any]]) -> None:
+        for task in tasks.values():
+            assert task["decisions"] == {"permanent": "fail", "transient": "retry", "unknown": "default"}
+
+    def test_only_embedding_is_bounded_by_the_pool_that_compose_creates(self, tasks: dict[str, dict[str, Any]]) -> None:
+        pools = {name: task["pool"] for name, task in tasks.items() if task["pool"] != "default_pool"}
+        assert pools == {"embed": "vouch_embedding"}
+        init = (ROOT / "docker" / "airflow-init.sh").read_text(encoding="utf-8")
+        assert re.findall(r"pools set (\w+)", init) == [pools["embed"]]
+
+    def test_the_event_of_the_index_is_sent_by_the_last_step(self, tasks: dict[str, dict[str, Any]]) -> None:
+        assert {name: task["outlets"] for name, task in tasks.items() if task["outlets"]} == {"verify": ["vouch_index"]}
+
+    def test_the_page_for_operators_names_every_task(self, dag: dict[str, Any], tasks: dict[str, Any]) -> None:
+        assert set(re.findall(r"^\| `(\w+)`", dag["doc_md"], flags=re.MULTILINE)) == set(tasks)
+
+    def test_one_run_at_a_time_without_catching_up(self, dag: dict[str, Any]) -> None:
+        assert dag["max_active_runs"] == 1
+        assert dag["catchup"] is False
+
+
+class TestCatalogRefresh(EveryDag):
+    dag_id = "catalog_refresh"
+
+    def test_the_steps_follow_each_other_and_release_waits_for_all(self, edges: set[tuple[str, str]]) -> None:
         assert {*itertools.pairwise(STEPS)} <= edges
         assert {(step, "release") for step in STEPS} <= edges
         order = [*STEPS, "every_source_listed", "release"]
         assert all(order.index(above) < order.index(below) for above, below in edges)
 
-    def test_one_run_at_a_time_each_day_without_catching_up(self, dag: dict[str, Any]) -> None:
-        assert dag["max_active_runs"] == 1
-        assert dag["catchup"] is False
+    def test_it_runs_each_day(self, dag: dict[str, Any]) -> None:
         assert dag["timetable"]["__var"]["expression"] == "0 4 * * *"
 
     def test_params_have_safe_defaults_and_name_what_is_allowed(self, dag: dict[str, Any]) -> None:
@@ -108,16 +143,6 @@ class TestCatalogRefresh:
         }
         assert params["mode"]["schema"]["__var"]["enum"] == ["incremental", "full"]
         assert params["dry_run"]["schema"]["__var"]["type"] == "boolean"
-
-    def test_retries_are_decided_by_the_kind_of_error(self, tasks: dict[str, dict[str, Any]]) -> None:
-        for task in tasks.values():
-            assert task["decisions"] == {"permanent": "fail", "transient": "retry", "unknown": "default"}
-
-    def test_only_embedding_is_bounded_by_the_pool_that_compose_creates(self, tasks: dict[str, dict[str, Any]]) -> None:
-        pools = {name: task["pool"] for name, task in tasks.items() if task["pool"] != "default_pool"}
-        assert pools == {"embed": "vouch_embedding"}
-        init = (ROOT / "docker" / "airflow-init.sh").read_text(encoding="utf-8")
-        assert re.findall(r"pools set (\w+)", init) == [pools["embed"]]
 
     def test_mapped_tasks_have_readable_names(self, tasks: dict[str, dict[str, Any]]) -> None:
         templates = {name: task["map_index_template"] for name, task in tasks.items() if task["mapped"]}
@@ -133,19 +158,33 @@ class TestCatalogRefresh:
         }
 
     def test_a_failed_source_and_a_failed_step_both_colour_the_run(
-        self, tasks: dict[str, Any], described: dict[str, Any]
+        self, tasks: dict[str, Any], edges: set[tuple[str, str]]
     ) -> None:
-        edges = {tuple(edge) for edge in described["edges"]["catalog_refresh"]}
         teardowns = {name for name, task in tasks.items() if task["teardown"]}
         assert teardowns == {"release"}
         above_others = {above for above, below in edges if below not in teardowns}
         assert set(tasks) - above_others - teardowns == {"verify", "every_source_listed"}
 
-    def test_the_event_of_the_index_is_sent_by_the_last_step(self, tasks: dict[str, dict[str, Any]]) -> None:
-        assert {name: task["outlets"] for name, task in tasks.items() if task["outlets"]} == {"verify": ["vouch_index"]}
 
-    def test_the_page_for_operators_names_every_task(self, dag: dict[str, Any], tasks: dict[str, Any]) -> None:
-        assert set(re.findall(r"^\| `(\w+)`", dag["doc_md"], flags=re.MULTILINE)) == set(tasks)
+class TestCurationReevaluation(EveryDag):
+    dag_id = "curation_reevaluation"
+
+    def test_the_steps_follow_each_other_and_release_waits_for_all(self, edges: set[tuple[str, str]]) -> None:
+        assert {*itertools.pairwise(REEVALUATION_STEPS)} <= edges
+        assert {(step, "release") for step in REEVALUATION_STEPS} <= edges
+
+    def test_it_runs_each_week_after_the_refresh_of_the_day(self, dag: dict[str, Any]) -> None:
+        assert dag["timetable"]["__var"]["expression"] == "0 6 * * 0"
+
+    def test_params_have_safe_defaults_and_name_what_is_allowed(self, dag: dict[str, Any]) -> None:
+        params = dict(dag["params"])
+        assert {name: param["default"] for name, param in params.items()} == {"threshold": None, "dry_run": False}
+        schema = params["threshold"]["schema"]["__var"]
+        assert (schema["type"], schema["minimum"], schema["maximum"]) == (["null", "number"], 0, 100)
+
+    def test_the_gate_is_asked_when_nothing_is_to_be_embedded_and_not_in_a_dry_run(self, tasks: dict[str, Any]) -> None:
+        rules = {name: task["trigger_rule"] for name, task in tasks.items() if task["trigger_rule"] != "all_success"}
+        assert rules == {"publish": "none_failed_min_one_success", "release": "all_done_setup_success"}
 
 
 SHOP = [
@@ -222,3 +261,48 @@ class TestOneRunAfterAnother:
         assert runs[4]["tasks"]["begin"] == "failed"
         assert runs[4]["tasks"]["publish"] == "upstream_failed"
         assert runs[4]["events"] == []
+
+
+@pytest.fixture(scope="module")
+def reevaluations(
+    runs: list[dict[str, Any]], postgres_server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory
+) -> list[dict[str, Any]]:
+    """On the index that `runs` has made: 60 tried out, 60, 60 again, and back to the setting."""
+    home = tmp_path_factory.mktemp("airflow-reevaluation")
+    assert runs[3]["events"]
+    confs = [{"threshold": 60, "dry_run": True}, {"threshold": 60}, {"threshold": 60}, {}]
+    done: list[dict[str, Any]] = probe(
+        home,
+        *("run", str(DAGS), "curation_reevaluation", json.dumps(confs)),
+        VOUCH_DATABASE_URL=postgres_server.uri("airflow_run"),
+        VOUCH_HOME=str(home),
+    )
+    return done
+
+
+class TestTheGateAskedAnew:
+    """Through Airflow itself; the shop's two tables and its term have 18, 5 and 25 points."""
+
+    def test_a_dry_run_tells_who_would_leave_and_skips_the_rest(self, reevaluations: list[dict[str, Any]]) -> None:
+        tried = reevaluations[0]
+        assert tried["state"] == "success"
+        assert tried["returned"]["preview"]["changes"] == [
+            {"source": "shop", "object_type": "table", "leaving": 2, "entering": 0},
+            {"source": "shop", "object_type": "term", "leaving": 1, "entering": 0},
+        ]
+        assert {tried["tasks"][step] for step in REEVALUATION_STEPS[1:]} == {"skipped"}
+        assert tried["events"] == []
+
+    def test_the_real_run_does_what_was_told_and_embeds_nothing(self, reevaluations: list[dict[str, Any]]) -> None:
+        tried, raised, again, _ = reevaluations
+        assert raised["state"] == "success"
+        assert raised["tasks"]["embed"] == "skipped"
+        (event,) = raised["events"]
+        assert (event["asset"], event["extra"]["changes"]) == ("vouch_index", tried["returned"]["preview"]["changes"])
+        assert (event["extra"]["leaving"], event["extra"]["embedded"]) == (3, 0)
+        assert raised["returned"]["verify"] == event["extra"]
+        assert (again["state"], again["returned"]["verify"]["written"]) == ("success", 0)
+
+    def test_without_a_threshold_the_setting_holds_and_all_come_back(self, reevaluations: list[dict[str, Any]]) -> None:
+        report = reevaluations[3]["returned"]["verify"]
+        assert (report["thresholds"]["default"], report["entering"], report["embedded"]) == (0, 3, 0)
