@@ -225,7 +225,7 @@ class Attributes(Part):
     api_url: str | None = None
     job_type: str | None = None  # code
     language: str | None = None
-    source_code: str | None = None
+    source_code: str | None = None  # also the query of a view
     database_name: str | None = None  # schema
     table_count: int | None = Field(default=None, ge=0)
     domain: str | None = None  # term, data_product

@@ -33,7 +33,8 @@ class CurationPart(BaseModel):
 class AssetView(BaseModel):
     """Everything about one asset. Whoever builds it has already left out what the caller may not see:
 
-    sample rows and top values under the sensitivity rule, references to hidden assets, and other callers' names.
+    sample rows and top values under the sensitivity rule, references to hidden assets, other callers' names, and source
+    code from all but operators.
     """
 
     model_config = ConfigDict(frozen=True)

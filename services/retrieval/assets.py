@@ -39,7 +39,11 @@ class AssetService:
         self._now = now
 
     def get(self, asset_id: str, principal: Principal) -> AssetView:
-        """Everything about the asset that the caller may see. Raises AssetNotFound."""
+        """Everything about the asset that the caller may see. Raises AssetNotFound.
+
+        Access lists and source code are for those who operate; code only while nothing that the asset is known to
+        refer to is hidden from them.
+        """
         acl_ids = self._visibility.acl_ids(principal)
         corpus = self._search_store.corpus()
         stored = self._asset_store.asset(asset_id, corpus.version, acl_ids)
@@ -70,10 +74,21 @@ class AssetService:
         told = asset.payload()
         told |= shown_values(asset, told, Level(stored.classification), self._rules.sensitive_names)
         payload = dict(without_references(told, hidden))
-        if Permission.OPERATE not in principal.permissions and "access" in payload:
-            shown = ("classification", "workspaces")
-            payload["access"] = {key: payload["access"][key] for key in shown if key in payload["access"]}
+        operates = Permission.OPERATE in principal.permissions
+        if not operates:
+            payload = _only(payload, "access", ("classification", "workspaces"))
+        if not operates or hidden:
+            # Code names tables that no lineage may know of, so it is never shown to everybody.
+            others = tuple(key for key in payload.get("attributes", ()) if key != "source_code")
+            payload = _only(payload, "attributes", others)
         return payload
+
+
+def _only(payload: Mapping[str, Any], field: str, shown: tuple[str, ...]) -> dict[str, Any]:
+    """The payload with no more than the `shown` keys in an object of it, which goes when none of them is left."""
+    kept = {key: value for key, value in payload.get(field, {}).items() if key in shown}
+    rest = {key: value for key, value in payload.items() if key != field}
+    return {**rest, field: kept} if kept else rest
 
 
 VALUE_FIELDS = ("top_values", "min", "max")

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from services.access.principal import Principal
+from services.access.principal import LOCAL_ADMINISTRATOR, Permission, Principal
 from services.access.rule import Level
 from services.retrieval.model import Filters, Mode, SearchRequest
 from tests.integration.refresh_kit import World, new_world, table
 
 PRODUCT = {"id": "mesh:product:17", "object_type": "data_product", "name": "falcon_pack", "title": "Project Falcon"}
 ORDERS = table("shop.orders", data_products=["mesh:product:17", "Web shop"])
-
 SEES_LITTLE = Principal(user="sales-ops-lead", clearance=Level.INTERNAL)
+OPERATES = Principal("platform-team", clearance=Level.INTERNAL, permissions=frozenset({Permission.OPERATE}))
 
 
 @pytest.fixture
@@ -49,3 +49,24 @@ def test_a_renamed_data_product_is_found_by_its_new_name(world: World) -> None:
     world.refresh()
     rows = world.rows("SELECT data_products FROM asset WHERE id = 'shop.orders'")
     assert rows == [{"data_products": ["falcon_pack", "mesh:product:17", "project heron", "web shop"]}]
+
+
+@pytest.mark.parametrize(
+    ("reader", "upstream_access", "shown"),
+    [
+        (SEES_LITTLE, "Public", False),
+        (OPERATES, "Public", True),
+        (OPERATES, "Restricted", False),
+        (LOCAL_ADMINISTRATOR, "Restricted", True),
+    ],
+)
+def test_code_is_shown_to_operators_who_may_see_what_it_is_made_from(
+    world: World, reader: Principal, upstream_access: str, shown: bool
+) -> None:
+    secret = table("shop.falcon", access={"classification": upstream_access})
+    code = {"source_code": "SELECT net FROM shop.falcon", "status": "live"}
+    world.put("shop", [table("shop.view", attributes=code, lineage={"upstream": ["shop.falcon"]}), secret])
+    world.refresh()
+    with world.searching() as searching:
+        attributes = searching.assets.get("shop.view", reader).attributes["attributes"]
+    assert attributes == (code if shown else {"status": "live"})

@@ -236,8 +236,8 @@ def test_a_view_over_a_partition_hangs_on_the_whole_table(found: Mapping[str, Ca
 
 
 def test_a_view_keeps_its_definition_beside(found: Mapping[str, CatalogRecord]) -> None:
-    assert found["app.adult"].extra["view_definition"].startswith("SELECT country")
-    assert "view_definition" not in found["app.person"].extra
+    assert (found["app.adult"].attributes.source_code or "").startswith("SELECT country")
+    assert found["app.person"].attributes.source_code is None
 
 
 def test_odd_names_survive_and_cannot_collide(found: Mapping[str, CatalogRecord]) -> None:
@@ -337,8 +337,8 @@ def test_a_locked_view_costs_only_its_definition(everything: str, monkeypatch: p
         pages, ending = listed(PostgresSource("app-db", everything))
     assert ending.outcome is Outcome.COMPLETE
     by_name = {record.name: record for page in pages for record in page.records}
-    assert "view_definition" not in by_name["adult"].extra
-    assert "view_definition" in by_name["event_of_2024"].extra
+    assert by_name["adult"].attributes.source_code is None
+    assert by_name["event_of_2024"].attributes.source_code
     assert any("app.adult: view definition not read" in notice for page in pages for notice in page.notices)
 
 

@@ -27,15 +27,16 @@ _UNSAID_OWNERSHIP = ("", "none", "custom")
 
 
 def shared_fields(entity: Entity, lookup: Lookup) -> dict[str, Any]:
-    """The fields of a record that do not depend on its type, as keyword arguments of CatalogRecord."""
+    """The fields of a record that do not depend on its type, as keyword arguments of CatalogRecord.
+
+    Data products by urn: who may not see a product is not to read its name.
+    """
     return {
         "id": entity.urn,
         "governance_roles": governance_roles(entity, lookup),
         "terms": term_links(entity.aspect("glossaryTerms"), lookup),
         "tags": tag_paths(entity.aspect("globalTags"), lookup),
-        "data_products": tuple(
-            sorted(lookup.products.get(entity.urn, ()))
-        ),  # by id: a name tells of what may be hidden
+        "data_products": tuple(sorted(lookup.products.get(entity.urn, ()))),
         "certification": certification(entity, lookup),
         "lineage": Lineage(
             upstream=tuple(sorted(lookup.upstream.get(entity.urn, ()))),

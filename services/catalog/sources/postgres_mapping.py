@@ -135,8 +135,6 @@ def table_record(row: RelationRow, details: Details, naming: Naming, classificat
     extra: dict[str, Any] = {"relation_kind": KINDS[row.kind]}
     if details.primary_key:
         extra["primary_key"] = list(details.primary_key)
-    if details.definition:
-        extra["view_definition"] = details.definition.strip()
     return CatalogRecord.model_validate(
         {
             "id": naming.table_id(row.schema_name, row.table_name),
@@ -152,6 +150,7 @@ def table_record(row: RelationRow, details: Details, naming: Naming, classificat
             },
             "statistics": {"row_count": row.row_count, "size_bytes": row.size_bytes},
             "access": {"classification": classification},
+            "attributes": {"source_code": details.definition.strip() if details.definition else None},
             "extra": extra,
         }
     )
