@@ -1,7 +1,8 @@
 """Stage one of a refresh: pull one source's listing and keep what differs from what is stored.
 
 Nothing is written for a record that is as it was. Nothing is deleted either: what a complete listing no longer holds
-is counted as missing.
+is counted as missing. A record that was rejected is there all the same; where one was rejected whose id could not be
+read, it may be any, and nothing counts as missing.
 """
 
 from __future__ import annotations
@@ -62,6 +63,12 @@ class KeySet:
             self._settle()
         return True
 
+    def include(self, other: KeySet) -> None:
+        """Take all keys of another set."""
+        self._settle()
+        other._settle()
+        self._settled = np.union1d(self._settled, other._settled)
+
     def missing_from(self, stored: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
         """How many of the stored keys are not in this set."""
         self._settle()
@@ -77,32 +84,53 @@ class KeySet:
         self._recent.clear()
 
 
+@dataclass
+class _Told:
+    """The keys that a listing has spoken of so far; `unreadable` once it rejected a record without a readable id."""
+
+    listed: KeySet = field(default_factory=KeySet)
+    rejected: KeySet = field(default_factory=KeySet)
+    unreadable: bool = False
+
+    def missing_from(self, stored: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
+        """How many of the stored keys the whole listing is known to lack."""
+        if self.unreadable:
+            return 0
+        self.listed.include(self.rejected)
+        return self.listed.missing_from(stored)
+
+
 def extract(source: Source, records: RecordStore, run_id: str, on_page: Callable[[Listing], None]) -> Listing:
     """Pull the whole listing of `source`. `on_page` is called after each page with the counts so far.
 
     Raises KeyCollision when two ids share a key, and what the source raises before its first page.
     """
     listing = Listing()
-    seen = KeySet()
+    told = _Told()
     for part in source.listing():
         if isinstance(part, Ending):
             listing.outcome, listing.detail = part.outcome, part.detail
             break
-        _take_page(part, source, records, run_id, seen, listing)
+        _take_page(part, source, records, run_id, told, listing)
         on_page(listing)
     if listing.outcome is Outcome.COMPLETE:
-        listing.missing = seen.missing_from(records.keys(source.name))
+        listing.missing = told.missing_from(records.keys(source.name))
         records.resolve_quarantine(run_id, STAGE, source.name)
     for notice, count in listing.notices.most_common(NOTICES_TOLD):
         log.warning("source notice", run_id=run_id, source=source.name, notice=notice, pages=count)
     return listing
 
 
-def _take_page(page: Page, source: Source, records: RecordStore, run_id: str, seen: KeySet, listing: Listing) -> None:
+def _take_page(page: Page, source: Source, records: RecordStore, run_id: str, told: _Told, listing: Listing) -> None:
     rejected = [_entry(source, item.record_ref, item.error, item.payload) for item in page.rejected]
+    for item in page.rejected:
+        if item.asset_id is None:
+            told.unreadable = True
+        else:
+            told.rejected.add(asset_key(item.asset_id))
     fresh: list[CatalogRecord] = []
     for record in page.records:
-        if seen.add(asset_key(record.id)):
+        if told.listed.add(asset_key(record.id)):
             fresh.append(record)
         else:
             rejected.append(_entry(source, record.id, "duplicate id: an earlier record of this listing has it"))

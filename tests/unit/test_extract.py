@@ -107,6 +107,28 @@ def test_only_a_complete_listing_tells_what_is_missing_and_heals(ending: Ending 
     assert records.resolved == [("extract", "shop")]
 
 
+@pytest.mark.parametrize(
+    ("rejected", "missing"),
+    [([], 2), ([Rejection("b", "bad", asset_id="b")], 1), ([Rejection("line 2", "bad")], 0)],
+    ids=["nothing", "a known id", "who knows what"],
+)
+def test_what_was_rejected_is_not_missing(rejected: list[Rejection], missing: int) -> None:
+    records = FakeRecords()
+    pull(records, page("a", "b", "c"), COMPLETE)
+    assert pull(records, Page((), tuple(rejected)), page("a"), COMPLETE).missing == missing
+
+
+def test_a_rejected_record_does_not_stand_in_the_way_of_a_good_one_of_its_id() -> None:
+    bad = Page((), (Rejection("a", "bad", asset_id="a"),))
+    assert pull(FakeRecords(), bad, page("a"), bad, COMPLETE).counts() == {
+        "seen": 3,
+        "changed": 1,
+        "unchanged": 0,
+        "quarantined": 2,
+        "missing": 0,
+    }
+
+
 def test_counts_are_told_after_each_page_and_stay_when_the_source_raises() -> None:
     records: Any = FakeRecords()
     told: list[int] = []

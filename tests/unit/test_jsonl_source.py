@@ -207,3 +207,18 @@ def test_the_end_of_the_calendar_west_of_greenwich_is_a_moment_in_utc(tmp_path: 
     records, rejected, _ = read(tmp_path, line(certification={"status": "certified", "expires_at": never}))
     assert rejected == []
     assert records[0].payload()["certification"]["expires_at"] == "9999-12-31T23:59:59Z"
+
+
+@pytest.mark.parametrize(
+    ("bad", "asset_id"),
+    [
+        ('{"id": "b", "object_type": "chair", "name": "b"}', "b"),
+        ('{"object_type": "table", "name": "b"}', None),
+        ('{"id": 7, "object_type": "table", "name": "b"}', None),
+        (r'{"id": "b\u0000", "object_type": "table", "name": "b"}', None),
+        ('{"id": "b"', None),
+    ],
+)
+def test_a_rejection_names_its_asset_where_the_id_could_be_read(tmp_path: Path, bad: str, asset_id: str | None) -> None:
+    _, rejected, _ = read(tmp_path, bad + "\n")
+    assert [item.asset_id for item in rejected] == [asset_id]

@@ -14,11 +14,16 @@ PAGE_SIZE = 500
 
 @dataclass(frozen=True)
 class Rejection:
-    """A record that could not be read. `record_ref` finds it again: its id, or "line 17"."""
+    """A record that could not be read. `record_ref` finds it again: its id, or "line 17".
+
+    `asset_id` is its id, as far as that could be read: such an asset is still there. Without it nobody can say what a
+    listing lacks.
+    """
 
     record_ref: str
     error: str
     payload: str = ""
+    asset_id: str | None = None
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Ending:
-    """The last thing a listing says. Only after COMPLETE may an unlisted record count as missing."""
+    """The last thing a listing says. Only after COMPLETE may what was neither listed nor rejected count as missing."""
 
     outcome: Outcome
     detail: str = ""

@@ -144,7 +144,7 @@ def _record(entity: Entity, lookup: Lookup, *, overlay: bool) -> CatalogRecord |
 
 def _rejection(entity: Entity, error: str) -> Rejection:
     payload = json.dumps(entity.aspects, sort_keys=True)[:PAYLOAD_KEPT]
-    return Rejection(record_ref=entity.urn, error=f"{entity.place}: {error}", payload=payload)
+    return Rejection(entity.urn, f"{entity.place}: {error}", payload, asset_id=entity.urn)
 
 
 def _notices(contents: Contents, lookup: Lookup) -> Iterator[str]:

@@ -73,10 +73,15 @@ def read_contents(path: Path) -> Contents:
             try:
                 _apply(contents, item)
             except MalformedProposal as error:
-                contents.rejected.append(
-                    Rejection(item.place, f"{item.place}: {error}", json.dumps(item.value)[:PAYLOAD_KEPT])
-                )
+                contents.rejected.append(_rejection(item, error))
     return contents
+
+
+def _rejection(item: _Item, error: MalformedProposal) -> Rejection:
+    urn = item.value.get("entityUrn") if isinstance(item.value, dict) else None
+    known = urn if isinstance(urn, str) and urn_kind(urn) and not scrub(urn)[1] else None
+    payload = json.dumps(item.value)[:PAYLOAD_KEPT]
+    return Rejection(item.place, f"{item.place}: {error}", payload, asset_id=known)
 
 
 def mcp_files(path: Path) -> tuple[Path, ...]:

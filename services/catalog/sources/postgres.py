@@ -172,7 +172,7 @@ class _Crawl:
                 records.append(table_record(row, details[row.oid], self._naming, self._source.classification))
             except ValidationError as error:
                 record_id = self._naming.table_id(row.schema_name, row.table_name)
-                rejected.append(Rejection(record_id, str(error), repr(row)))
+                rejected.append(Rejection(record_id, str(error), repr(row), asset_id=record_id))
         return Page(tuple(records), tuple(rejected), notices)
 
     def _details(self, batch: Sequence[RelationRow]) -> tuple[dict[int, Details], tuple[str, ...]]:
