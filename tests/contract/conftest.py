@@ -9,5 +9,6 @@ pytest.register_assert_rewrite(
     "tests.contract.publish_contract",
     "tests.contract.record_contract",
     "tests.contract.run_contract",
+    "tests.contract.score_contract",
     "tests.contract.search_contract",
 )

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from services.errors import PermanentError, RefreshInProgress, RunFenced
-from services.index.run_store import LeaseHolder, SourceEntry
+from services.index.run_store import LeaseHolder, RunKind, SourceEntry
 from services.index.store import QuarantineEntry
+from services.trust.gate import GateThresholds
 from tests.contract.engine import Engine, Hand, alive, dead, record
 
 ZOMBIE = "run-zombie"
@@ -32,6 +33,10 @@ WRITES: dict[str, Callable[[Hand], object]] = {
     ),
     "publish": lambda hand: hand.engine.stores.embeddings.publish(ZOMBIE, hand.version, [hand.asset("a", "x").key]),
     "verify": lambda hand: hand.engine.stores.embeddings.verify(ZOMBIE, hand.version, 10),
+    "set_scores": lambda hand: hand.engine.stores.scores.set_scores(ZOMBIE, {}, []),
+    "recompose_drafts": lambda hand: hand.engine.stores.scores.recompose_drafts(ZOMBIE, "others", GateThresholds()),
+    "set_verdicts": lambda hand: hand.engine.stores.scores.set_verdicts(ZOMBIE, hand.version, {}),
+    "keep_histogram": lambda hand: hand.engine.stores.history.keep_histogram(ZOMBIE),
     "count": lambda hand: hand.engine.stores.runs.count(ZOMBIE, "shop", {"seen": 1}),
     "end_listing": lambda hand: hand.engine.stores.runs.end_listing(ZOMBIE, "shop", "complete", ""),
 }
@@ -45,6 +50,7 @@ class RunContract:
         assert runs.begin("r1", "process:h:1:1", ["b", "a"], full=True, dry_run=False, is_dead=alive) == "r1"
         run = runs.run("r1")
         assert (run.status, run.sources, run.full, run.dry_run) == ("running", ("b", "a"), True, False)
+        assert run.kind is RunKind.REFRESH
         assert (run.finished_at, run.index_version, run.error) == (None, None, None)
         assert run.seconds >= 0
         runs.end("r1", "incomplete", error="source 'a' failed", version=3)
@@ -127,7 +133,9 @@ class RunContract:
         runs.begin("r1", "airflow:dag:1", ["a"], full=False, dry_run=False, is_dead=alive)
         assert runs.begin("r2", "airflow:dag:1", ["a"], full=False, dry_run=False, is_dead=alive) == "r1"
 
-    @pytest.mark.parametrize("other", [{"dry_run": True}, {"full": True}, {"sources": ["a", "b"]}])
+    @pytest.mark.parametrize(
+        "other", [{"dry_run": True}, {"full": True}, {"sources": ["a", "b"]}, {"kind": RunKind.REEVALUATION}]
+    )
     def test_the_same_holder_asking_for_something_else_does_not_get_its_old_run(
         self, engine: Engine, other: dict[str, object]
     ) -> None:

@@ -9,7 +9,8 @@ from tests.contract.draft_contract import DraftContract
 from tests.contract.publish_contract import PublishContract
 from tests.contract.record_contract import RecordContract
 from tests.contract.run_contract import RunContract
+from tests.contract.score_contract import ScoreContract
 
 
-class StoreContract(RunContract, RecordContract, DraftContract, PublishContract):
-    """All four parts together."""
+class StoreContract(RunContract, RecordContract, DraftContract, PublishContract, ScoreContract):
+    """All parts together."""

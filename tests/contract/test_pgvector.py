@@ -21,32 +21,21 @@ from services.retrieval.pgvector.search import SESSION, PgSearchStore
 from services.retrieval.pgvector.worklist import PgPayloadStore, PgWorklistStore
 from services.retrieval.store import Question, Scope
 from tests.contract.engine import ALWAYS_EXACT, OPEN, Engine, Hand
+from tests.contract.pgvector_tables import empty
 from tests.contract.search_contract import SearchContract
 from tests.contract.store_contract import StoreContract
 from tests.contract.worklist_contract import WorklistContract
 
 ASKING = "asking"
-TABLES = "SELECT tablename FROM pg_tables WHERE schemaname = 'vouch' AND tablename <> 'migration'"
 
 
 @pytest.fixture(scope="module")
 def migrated(postgres_server: EmbeddedServer) -> str:
-    """One database for the whole suite: emptying it is several times faster than making another."""
+    """One database for the whole suite, emptied for each test."""
     postgres_server.ensure_database("contract")
     uri = postgres_server.uri("contract")
     migrate(uri)
     return uri
-
-
-def empty(uri: str) -> None:
-    """The database as it is after its migration."""
-    with psycopg.connect(uri, options="-c search_path=vouch,public") as connection:
-        tables = [name for (name,) in connection.execute(TABLES)]
-        versions = [name for name in tables if name.startswith(("embedding_", "chunk_"))]
-        connection.execute(f"DROP TABLE IF EXISTS {', '.join((*versions, 'none_to_drop'))}")
-        connection.execute(f"TRUNCATE {', '.join(set(tables) - set(versions))}")
-        connection.execute("INSERT INTO refresh_lease DEFAULT VALUES")
-        connection.execute("INSERT INTO corpus_stat DEFAULT VALUES")
 
 
 @pytest.fixture

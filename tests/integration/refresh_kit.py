@@ -18,6 +18,7 @@ from psycopg.rows import dict_row
 from services.access.rule import Level
 from services.catalog.sources.base import Ending, Page, Source
 from services.catalog.sources.jsonl import JsonLinesSource
+from services.embedded import EmbeddedServer
 from services.index.compose import Composer, ComposeSettings
 from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.migrations import migrate
@@ -34,6 +35,7 @@ from services.retrieval.search import SearchService, SearchSettings
 from services.retrieval.visibility import Visibility
 from services.trust.gate import GateThresholds
 from services.trust.rules import TrustRules, load_rules
+from tests.contract.pgvector_tables import empty
 from tests.embedders import HashEmbedder
 
 BOOKKEEPING = frozenset({"refresh_run", "refresh_run_source", "refresh_run_count", "refresh_lease"})
@@ -202,6 +204,14 @@ class Searching:
     store: PgSearchStore
     search: SearchService
     assets: AssetService
+
+
+def fresh_world(server: EmbeddedServer, folder: Path) -> World:
+    """A world over the one database that such worlds share, emptied."""
+    server.ensure_database("worlds")
+    world = new_world(server.uri("worlds"), folder)
+    empty(world.uri)
+    return world
 
 
 def new_world(uri: str, folder: Path) -> World:

@@ -11,6 +11,7 @@ import pytest
 from services.access.principal import LOCAL_ADMINISTRATOR, Principal
 from services.catalog.model import CatalogRecord
 from services.catalog.sources.base import Ending, Outcome, Page, Rejection
+from services.embedded import EmbeddedServer
 from services.errors import (
     AssetNotFound,
     PermanentError,
@@ -23,7 +24,7 @@ from services.index import stages
 from services.retrieval.model import Filters, Mode, SearchRequest
 from services.trust.gate import GateThresholds
 from tests.embedders import HashEmbedder
-from tests.integration.refresh_kit import ListedSource, World, new_world, table, written_since
+from tests.integration.refresh_kit import ListedSource, World, fresh_world, table, written_since
 
 CUSTOMER = table("shop.customer", title="Customers", descriptions={"business": "Everybody who ever bought."})
 ORDERS = table(
@@ -44,8 +45,8 @@ CATALOG = [CUSTOMER, ORDERS, RETURNS, REVENUE]
 
 
 @pytest.fixture
-def world(database_uri: str, tmp_path: Path) -> World:
-    return new_world(database_uri, tmp_path)
+def world(postgres_server: EmbeddedServer, tmp_path: Path) -> World:
+    return fresh_world(postgres_server, tmp_path)
 
 
 def narrative(world: World, asset_id: str) -> str:

@@ -21,14 +21,14 @@ from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.stores import PgIndexStores
 from services.index.run_store import SourceEntry
 from services.retrieval.model import Mode, SearchRequest
-from tests.integration.refresh_kit import ListedSource, World, new_world, table
+from tests.integration.refresh_kit import ListedSource, World, fresh_world, new_world, table
 
 GOOD = table("good", title="Good one", descriptions={"business": "nothing wrong here"})
 
 
 @pytest.fixture
-def world(database_uri: str, tmp_path: Path) -> World:
-    return new_world(database_uri, tmp_path)
+def world(postgres_server: EmbeddedServer, tmp_path: Path) -> World:
+    return fresh_world(postgres_server, tmp_path)
 
 
 def quarantine(world: World) -> dict[str, dict[str, Any]]:
@@ -179,8 +179,8 @@ def test_a_database_that_goes_down_fails_what_is_under_way_and_serves_again_when
     database.close()
 
 
-def test_a_connection_that_was_cut_in_the_pool_is_replaced_without_a_word(world: World, database_uri: str) -> None:
-    database = PgDatabase(database_uri)
+def test_a_connection_that_was_cut_in_the_pool_is_replaced_without_a_word(world: World) -> None:
+    database = PgDatabase(world.uri)
     stores = PgIndexStores(database)
     stores.runs.recent(1)
     world.rows(

@@ -9,9 +9,11 @@ import psycopg
 import pytest
 
 from services.access.principal import Principal
+from services.embedded import EmbeddedServer
 from services.errors import AssetNotFound
 from services.retrieval.model import Mode, SearchAnswer, SearchRequest
-from tests.integration.refresh_kit import Line, World, new_world, table
+from tests.contract.pgvector_tables import empty
+from tests.integration.refresh_kit import Line, World, fresh_world, table
 
 VISITOR = Principal("visitor", ("sales",), clearance=1)
 COLUMNS = [{"name": "net"}, {"name": "total"}]
@@ -43,8 +45,8 @@ QUESTIONS = ["orders", "net total of orders", "revenue by region", "margin", "ma
 
 
 @pytest.fixture
-def world(database_uri: str, tmp_path: Path) -> World:
-    return new_world(database_uri, tmp_path)
+def world(postgres_server: EmbeddedServer, tmp_path: Path) -> World:
+    return fresh_world(postgres_server, tmp_path)
 
 
 def answers(world: World, **changes: Any) -> list[SearchAnswer]:
@@ -61,19 +63,13 @@ def answers(world: World, **changes: Any) -> list[SearchAnswer]:
         ]
 
 
-def start_over(world: World) -> None:
-    with psycopg.connect(world.uri, autocommit=True) as connection:
-        connection.execute("DROP SCHEMA vouch CASCADE")
-    new_world(world.uri, world.folder)
-
-
 def test_an_index_with_hidden_assets_answers_like_one_without_them(world: World) -> None:
     world.put("shop", [*SHOWN, *HIDDEN])
     world.refresh()
     with_hidden = answers(world)
     assert sum(len(answer.results) for answer in with_hidden) > 100
     statistics = (world.rows("SELECT * FROM term_stat"), world.rows("SELECT * FROM corpus_stat")[0])
-    start_over(world)
+    empty(world.uri)
     world.put("shop", SHOWN)
     world.refresh()
     # Document frequencies are global: the one thing that may be known of what is hidden.
