@@ -8,7 +8,7 @@ read, it may be any, and nothing counts as missing.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -129,11 +129,12 @@ def _take_page(page: Page, source: Source, records: RecordStore, run_id: str, to
         else:
             told.rejected.add(asset_key(item.asset_id))
     fresh: list[CatalogRecord] = []
+    repeated: list[CatalogRecord] = []
     for record in page.records:
-        if told.listed.add(asset_key(record.id)):
-            fresh.append(record)
-        else:
-            rejected.append(_entry(source, record.id, "duplicate id: an earlier record of this listing has it"))
+        (fresh if told.listed.add(asset_key(record.id)) else repeated).append(record)
+    _refuse_collisions(fresh, repeated, records)
+    duplicate = "duplicate id: an earlier record of this listing has it"
+    rejected += [_entry(source, record.id, duplicate) for record in repeated]
     changed, refused = _changed(fresh, source, records)
     written = records.merge(run_id, source.name, overlay=source.overlay, records=changed) if changed else 0
     if written < len(changed):
@@ -150,6 +151,22 @@ def _take_page(page: Page, source: Source, records: RecordStore, run_id: str, to
     listing.notices.update(item for item in page.notices if item in known or len(known) < NOTICES_KEPT)
 
 
+def _refuse_collisions(fresh: Sequence[CatalogRecord], repeated: Sequence[CatalogRecord], records: RecordStore) -> None:
+    """Raises KeyCollision where a key came again with another id: on this page, or on an earlier one that is stored."""
+    if not repeated:
+        return
+    ids = {row.asset_key: row.id for row in records.stored([asset_key(record.id) for record in repeated])}
+    ids |= {asset_key(record.id): record.id for record in fresh}
+    for record in repeated:
+        _same_id(ids, record.id)
+
+
+def _same_id(ids: Mapping[int, str], asset_id: str) -> None:
+    key = asset_key(asset_id)
+    if ids.get(key, asset_id) != asset_id:
+        raise KeyCollision(f"ids {asset_id!r} and {ids[key]!r} share the key {key}; rename one of them")
+
+
 def _changed(
     fresh: Sequence[CatalogRecord], source: Source, records: RecordStore
 ) -> tuple[list[IncomingRecord], list[QuarantineEntry]]:
@@ -163,8 +180,7 @@ def _changed(
     refused: list[QuarantineEntry] = []
     for record in fresh:
         key = asset_key(record.id)
-        if ids.get(key, record.id) != record.id:
-            raise KeyCollision(f"ids {record.id!r} and {ids[key]!r} share the key {key}; rename one of them")
+        _same_id(ids, record.id)
         if not source.overlay and key in owners:
             fix = f"source {owners[key]!r} owns this id; make {source.name!r} an overlay or change the id"
             refused.append(_entry(source, record.id, fix))

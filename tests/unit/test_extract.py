@@ -181,6 +181,16 @@ def test_two_ids_of_one_key_are_an_error_not_an_overwrite() -> None:
         pull(records, page("a"), COMPLETE)
 
 
+@pytest.mark.parametrize("pages", [[page("a", "b")], [page("a"), page("b")]], ids=["one page", "two pages"])
+def test_two_new_ids_of_one_key_in_one_listing_are_no_duplicates(
+    monkeypatch: pytest.MonkeyPatch, pages: list[Page]
+) -> None:
+    monkeypatch.setattr(extracting, "asset_key", lambda _id: 7)
+    monkeypatch.setitem(FakeRecords.put.__globals__, "asset_key", lambda _id: 7)
+    with pytest.raises(KeyCollision, match="ids 'b' and 'a' share the key 7"):
+        pull(FakeRecords(), *pages, COMPLETE)
+
+
 @pytest.mark.parametrize("extra", [{"n": float("inf")}, {"deep": None}])
 def test_a_record_that_no_store_can_keep_is_refused_and_the_others_are_kept(extra: dict[str, Any]) -> None:
     if "deep" in extra:
