@@ -1,4 +1,4 @@
-"""The one place that names concrete classes: settings in, services out."""
+"""The one place that names concrete classes: settings in, services out. Its part for sources is `wiring_sources`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,6 @@ from services.access.principal import Principal
 from services.access.rule import Level, parse_level
 from services.api.services import QueryServices
 from services.catalog.model import Asset, ObjectType
-from services.catalog.sources.base import Source
-from services.catalog.sources.connections import postgres_dsn
-from services.catalog.sources.datahub import DataHubFileSource
-from services.catalog.sources.jsonl import JsonLinesSource
-from services.catalog.sources.postgres import PostgresSource
 from services.embedded import EmbeddedServer
 from services.errors import SettingsError, SourceError, SourceUnknown
 from services.index.compose import Composer, ComposeSettings
@@ -32,8 +27,7 @@ from services.index.pgvector.migrations import migrate
 from services.index.pgvector.runs import PgSourceStore
 from services.index.pgvector.stores import PgIndexStores
 from services.index.reevaluation import Reevaluation
-from services.index.refresh import ConfiguredSource, RefreshLimits, RefreshSteps
-from services.index.run_store import SourceEntry
+from services.index.refresh import RefreshLimits, RefreshSteps
 from services.index.stages import Progress, no_progress
 from services.retrieval.assets import AssetService
 from services.retrieval.pgvector.assets import PgAssetStore
@@ -43,10 +37,11 @@ from services.retrieval.search import SearchService, SearchSettings
 from services.retrieval.status_service import ReadinessService, StatusService
 from services.retrieval.visibility import Visibility
 from services.retrieval.worklist import WorklistService
-from services.settings import Settings, SourceSettings, connection_from_environment, load_sources
+from services.settings import Settings, SourceSettings, load_sources
 from services.trust.check import TrustCheck, check_rules
 from services.trust.gate import GateThresholds
 from services.trust.rules import TrustRules, load_rules
+from services.wiring_sources import configured, source_settings
 
 INDEX_DATABASE = "vouch"
 UNFIT = re.compile(r"[^A-Za-z0-9_.-]+")  # characters that no source name has
@@ -71,6 +66,11 @@ def database_uri(settings: Settings) -> str:
     uri = server.uri(INDEX_DATABASE)
     migrate(uri)
     return uri
+
+
+def migrate_database(settings: Settings) -> list[str]:
+    """Apply the migrations that are missing and name them. None is left where starting the embedded server did it."""
+    return migrate(database_uri(settings))
 
 
 def batch_embedder(settings: Settings) -> SentenceTransformerEmbedder:
@@ -112,38 +112,11 @@ def index_stores(settings: Settings) -> Iterator[PgIndexStores]:
         yield PgIndexStores(database)
 
 
-def open_source(source: SourceSettings) -> Source:
-    """The source that an entry of the sources file describes."""
-    if source.kind == "postgres":
-        return PostgresSource(
-            name=source.name,
-            dsn=_dsn(source),
-            schemas=source.schemas,
-            overlay=source.overlay,
-            top_values=source.top_values,
-            classification=source.classification,
-        )
-    if source.path is None:  # the settings refuse this; the type does not know
-        raise SettingsError(f"source {source.name!r} needs a path")
-    if source.kind == "datahub":
-        return DataHubFileSource(name=source.name, path=source.path, overlay=source.overlay)
-    return JsonLinesSource(name=source.name, path=source.path, overlay=source.overlay)
-
-
-def _dsn(source: SourceSettings) -> str:
-    if source.dsn is not None:
-        return source.dsn.get_secret_value()
-    connection = source.connection or ""
-    return postgres_dsn(connection_from_environment(connection), connection)
-
-
-def source_settings(settings: Settings, database: PgDatabase) -> tuple[SourceSettings, ...]:
-    """The sources file's entries, then those that the command line registered."""
-    path = settings.sources_path
-    listed = load_sources(path) if path is not None else ()
-    names = {source.name for source in listed}
-    registered = [row for row in PgSourceStore(database).sources() if row["registered"] and row["name"] not in names]
-    return (*listed, *(SourceSettings(name=row["name"], kind=row["kind"], path=row["path"]) for row in registered))
+@contextmanager
+def key_store(settings: Settings) -> Iterator[PgKeyStore]:
+    """Where the keys of the query API are kept."""
+    with index_database(settings) as database:
+        yield PgKeyStore(database)
 
 
 def jsonl_source(settings: Settings, path: Path, name: str | None) -> SourceSettings:
@@ -162,12 +135,6 @@ def jsonl_source(settings: Settings, path: Path, name: str | None) -> SourceSett
         if known is not None and (known.kind, known.path) != ("jsonl", path):
             raise SettingsError(f"source {name!r} is {known.kind} {known.path or ''}; give --name another one")
     return known or source
-
-
-def _configured(source: SourceSettings, registered: bool) -> ConfiguredSource:
-    path = None if source.path is None else str(source.path)
-    entry = SourceEntry(source.name, source.kind, source.overlay, path, registered)
-    return ConfiguredSource(entry, lambda: open_source(source))
 
 
 def _composer(settings: Settings, model: SentenceTransformerEmbedder, gate: GateThresholds) -> Composer:
@@ -203,7 +170,7 @@ def open_refresh(
         path = settings.sources_path
         in_file = {source.name for source in load_sources(path)} if path is not None else set()
         sources = {
-            source.name: _configured(source, source.name not in in_file)
+            source.name: configured(source, source.name not in in_file)
             for source in (*source_settings(settings, database), *(() if also is None else (also,)))
         }
         yield RefreshSteps(PgIndexStores(database), sources, composer, model, _limits(settings), progress)

@@ -12,9 +12,8 @@ from services.cli.render import print_answer
 from services.demo.catalog import DEMO_QUESTION
 from services.demo.run import DemoPlan, run_demo, stop_demo
 from services.errors import PermanentError
-from services.index.pgvector.keys import PgKeyStore
 from services.settings import Settings
-from services.wiring import database_uri, index_database, now
+from services.wiring import database_uri, key_store, now
 
 DEMO_USER = "demo-analyst"
 
@@ -53,8 +52,8 @@ def _new_token(settings: Settings) -> str:
         permissions=[Permission.SEARCH, Permission.EXPLAIN, Permission.OPERATE],
         now=now(),
     )
-    with index_database(settings) as database:
-        PgKeyStore(database).add(record)
+    with key_store(settings) as store:
+        store.add(record)
     return token
 
 

@@ -15,8 +15,6 @@ from services.cli.common import LEVELS, console, print_json, print_table, settin
 from services.cli.drift import print_drift
 from services.cli.render import age_in_words
 from services.errors import PermanentError
-from services.index.pgvector.keys import PgKeyStore
-from services.index.pgvector.migrations import migrate
 from services.retrieval.status import SourceStatus
 from services.settings import PREFIX, Settings
 from services.wiring import (
@@ -24,13 +22,14 @@ from services.wiring import (
     embedded_server,
     index_database,
     index_stores,
+    key_store,
+    migrate_database,
     now,
     open_query_services,
-    open_source,
-    source_settings,
     thresholds,
     trust_rules,
 )
+from services.wiring_sources import open_source, source_settings
 
 
 @click.group()
@@ -57,7 +56,7 @@ def db_migrate() -> None:
     """Apply the schema migrations that are missing."""
     settings = settings_for_command()
     # The embedded server is migrated as it starts; what is left to do is then nothing.
-    applied = migrate(database_uri(settings))
+    applied = migrate_database(settings)
     click.echo(f"applied {', '.join(applied)}" if applied else "the schema is up to date")
 
 
@@ -234,16 +233,16 @@ def keys_create(user: str, groups: str, clearance: str, permissions: tuple[str, 
         now=now(),
         lifetime=timedelta(days=days),
     )
-    with index_database(settings_for_command()) as database:
-        PgKeyStore(database).add(record)
+    with key_store(settings_for_command()) as store:
+        store.add(record)
     click.echo(token)
 
 
 @keys.command("list")
 def keys_list() -> None:
     """List the keys, without their tokens."""
-    with index_database(settings_for_command()) as database:
-        records = PgKeyStore(database).list()
+    with key_store(settings_for_command()) as store:
+        records = store.list()
     rows = [
         (
             record.key_id,
@@ -263,8 +262,8 @@ def keys_list() -> None:
 @click.argument("key_id")
 def keys_revoke(key_id: str) -> None:
     """Revoke a key at once."""
-    with index_database(settings_for_command()) as database:
-        revoked = PgKeyStore(database).revoke(key_id, now())
+    with key_store(settings_for_command()) as store:
+        revoked = store.revoke(key_id, now())
     if not revoked:
         raise PermanentError(f"there is no key {key_id!r} in force; vouch keys list shows them")
     click.echo("revoked")
