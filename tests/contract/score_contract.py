@@ -12,6 +12,7 @@ from services.access.rule import AccessRule, Level
 from services.catalog.model import ObjectType, asset_key
 from services.index.scoring import Scores
 from services.index.store import Wanted
+from services.retrieval.store import StoredAsset
 from services.trust.gate import GateChange, GateThresholds, gate, threshold_for
 from tests.contract.engine import RULES, Engine, Hand, Written
 
@@ -27,15 +28,17 @@ def scores_of(item: Written, **changes: Any) -> Scores:
 def published(
     engine: Engine, curation_scores: Mapping[str, float], threshold: float = 0.0
 ) -> tuple[Hand, list[Written]]:
-    """Assets of these curation scores, published and verified, eligible by the threshold."""
+    """Assets of these curation scores, published and verified, with the gate's verdict by the threshold."""
     hand = Hand(engine).begin()
+    verdicts = {name: gate(score, threshold) for name, score in curation_scores.items()}
     items = [
         hand.asset(
             name,
             f"text of {name}",
             curation_score=score,
             threshold=threshold,
-            eligible=score >= threshold,
+            eligible=verdicts[name].eligible,
+            eligibility_reasons=verdicts[name].reasons,
             governance_score=score / 100,
         )
         for name, score in curation_scores.items()
@@ -64,14 +67,23 @@ def told(engine: Engine) -> list[tuple[str, bool, str]]:
     return [(item.id, item.entered, str(item.cause)) for item in reversed(engine.stores.history.passages(100))]
 
 
-def vectors(engine: Engine, hand: Hand) -> dict[str, int]:
-    """How many vectors each asset has."""
-    acl_ids = [acl_id for _, acl_id, _ in engine.search_store.access_lists(0)]
-    stored = {name: engine.asset_store.asset(name, hand.version, acl_ids) for name in "abcdef"}
-    eligible = {name: item.eligible for name, item in stored.items() if item is not None}
-    faults = engine.stores.embeddings.verify(hand.run_id, hand.version, 1_000_000)
-    assert faults == {}, "who is in has its vectors, who is out has none"
-    return {name: int(value) for name, value in eligible.items()}
+def embed(hand: Hand, thresholds: GateThresholds) -> list[str]:
+    """Embed what misses a vector by these thresholds; the texts."""
+    embeddings = hand.engine.stores.embeddings
+    wanted = Wanted(entering=thresholds, version=hand.version)
+    texts = embeddings.texts("shop", 0, 2**63 - 1, wanted)
+    embeddings.add_vectors(hand.run_id, list(texts), hand.embedder.embed_documents(list(texts.values())))
+    return list(texts.values())
+
+
+def stored(engine: Engine, hand: Hand, asset_id: str) -> StoredAsset:
+    found = engine.asset_store.asset(asset_id, hand.version, all_acl_ids(engine))
+    assert found is not None
+    return found
+
+
+def all_acl_ids(engine: Engine) -> tuple[int, ...]:
+    return tuple(acl_id for _, acl_id, _ in engine.search_store.access_lists(0))
 
 
 class ScoreContract:
@@ -192,30 +204,25 @@ class ScoreContract:
         hand, items = published(engine, {"a": 49.999999, "b": 50, "c": 70})
         pass_gate(engine, hand, thresholds)
         assert due_ids(engine, hand, thresholds) == []
-        assert {name for name, value in vectors(engine, hand).items() if not value} == set(out)
-        acl_ids = [acl_id for _, acl_id, _ in engine.search_store.access_lists(0)]
+        assert hand.verify() == {}, "who is in has its vectors, who is out has none"
         for item in items:
-            stored = engine.asset_store.asset(item.draft.id, hand.version, acl_ids)
-            assert stored is not None
-            verdict = gate(stored.curation_score, threshold_for("table", "shop", thresholds))
-            assert (stored.eligible, stored.eligibility_reasons) == (verdict.eligible, verdict.reasons)
+            found = stored(engine, hand, item.draft.id)
+            assert found.eligible == (item.draft.id not in out)
+            verdict = gate(found.curation_score, threshold_for("table", "shop", thresholds))
+            assert (found.eligible, found.eligibility_reasons) == (verdict.eligible, verdict.reasons)
 
     def test_who_leaves_keeps_texts_and_words_and_comes_back_as_it_was(self, engine: Engine) -> None:
         hand, _ = published(engine, {"a": 10, "b": 90})
         texts = list(hand.embedder.texts)
-        acl_ids = [acl_id for _, acl_id, _ in engine.search_store.access_lists(0)]
-        before = engine.asset_store.asset("a", hand.version, acl_ids)
+        before = stored(engine, hand, "a")
         assert pass_gate(engine, hand, GateThresholds(60)) == 3  # two verdicts, one vector
-        assert vectors(engine, hand) == {"a": 0, "b": 1}
+        assert hand.verify() == {}
         assert engine.search_store.frequencies(["a"]) == {"a": 1}
-        out = engine.asset_store.asset("a", hand.version, acl_ids)
-        assert out is not None
-        assert out.chunks
+        out = stored(engine, hand, "a")
+        assert (out.eligible, out.chunks) == (False, before.chunks)
         assert pass_gate(engine, hand, GateThresholds(0)) == 3
-        back = engine.asset_store.asset("a", hand.version, acl_ids)
-        assert before is not None
-        assert back == replace(before, eligibility_reasons=("curation score 10 reaches the threshold 0",))
-        assert vectors(engine, hand) == {"a": 1, "b": 1}
+        assert hand.verify() == {}
+        assert stored(engine, hand, "a") == before
         assert hand.embedder.texts == texts
         assert told(engine) == [("a", False, "threshold"), ("a", True, "threshold")]
 
@@ -228,13 +235,12 @@ class ScoreContract:
         assert list(embeddings.missing_texts()) == []
         assert list(embeddings.missing_texts(wanted)) == [("shop", items[0].key, 1)]
         assert list(embeddings.missing_texts(Wanted(entering=GateThresholds(11), version=hand.version))) == []
-        texts = embeddings.texts("shop", 0, 2**63 - 1, wanted)
-        assert list(texts.values()) == ["text of a"]
-        embeddings.add_vectors(hand.run_id, list(texts), hand.embedder.embed_documents(list(texts.values())))
+        assert embed(hand, lowered) == ["text of a"]
         assert embeddings.cached_texts(wanted) == {"shop": 1}
         assert due_ids(engine, hand, lowered) == ["a", "b"]
         pass_gate(engine, hand, lowered)
-        assert vectors(engine, hand) == {"a": 1, "b": 1}
+        assert stored(engine, hand, "a").eligible
+        assert hand.verify() == {}
 
     def test_whoever_is_drafted_comes_in_with_its_draft(self, engine: Engine) -> None:
         hand, items = published(engine, {"a": 10}, threshold=50)
@@ -281,11 +287,7 @@ class ScoreContract:
         a, b, _ = items
         rescored = {a.key: scores_of(a, curation_score=90.0), b.key: scores_of(b, curation_score=80.0)}
         engine.stores.scores.set_scores(hand.run_id, rescored, [])
-        wanted = Wanted(entering=GateThresholds(85), version=hand.version)
-        texts = engine.stores.embeddings.texts("shop", 0, 2**63 - 1, wanted)
-        engine.stores.embeddings.add_vectors(
-            hand.run_id, list(texts), hand.embedder.embed_documents(list(texts.values()))
-        )
+        embed(hand, GateThresholds(85))
         pass_gate(engine, hand, GateThresholds(85))
         assert sorted(told(engine)) == [("a", True, "rule"), ("b", False, "threshold"), ("c", False, "threshold")]
         befores = {item.id: item.curation_score_before for item in engine.stores.history.passages(10)}
@@ -326,8 +328,7 @@ class ScoreContract:
         rules = {items[0].key: scores_of(items[0], curation_score=90.0, governance_score=0.5)}
         engine.stores.scores.set_scores(hand.run_id, rules, [])
         engine.stores.history.keep_histogram(hand.run_id)
-        acl_ids = [acl_id for _, acl_id, _ in engine.search_store.access_lists(0)]
-        drift = engine.stores.history.drift(acl_ids)
+        drift = engine.stores.history.drift(all_acl_ids(engine))
         assert drift is not None
         curation = [(item.id, item.cause) for item in drift.movers if item.score_kind == "curation"]
         assert curation == [("asset-0", "rules"), *((f"asset-{number}", "data") for number in range(29, 10, -1))]
