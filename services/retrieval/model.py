@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from services.catalog.model import CertificationStatus, ObjectType
 
@@ -16,6 +17,14 @@ CANDIDATE_LIMIT_MAX = 200
 def _absent(value: object) -> bool:
     """What is optional in an answer is left out when there is none; everywhere else null means "no such signal"."""
     return value is None
+
+
+def _capitalised(value: Any) -> Any:
+    return value.strip().capitalize() if isinstance(value, str) else value
+
+
+# The labels of `access.rule.Level`, in any case. A slip of the pen is refused: it must not come to mean a level.
+LevelName = Annotated[Literal["Public", "Internal", "Confidential", "Restricted"], BeforeValidator(_capitalised)]
 
 
 class Mode(StrEnum):
@@ -37,7 +46,7 @@ class Filters(BaseModel):
     certification: tuple[CertificationStatus, ...] = ()
     critical_data_element: bool | None = None
     workspace: tuple[str, ...] = ()
-    classification: tuple[str, ...] = ()
+    classification: tuple[LevelName, ...] = ()
     min_curation_score: float | None = Field(default=None, ge=0, le=100)
     min_data_quality: float | None = Field(default=None, ge=0, le=100)
 

@@ -306,7 +306,7 @@ class SearchContract:
             pytest.param({"critical_data_element": False}, "bcd", id="not critical"),
             pytest.param({"classification": ("public",)}, "abd", id="public"),
             pytest.param({"classification": ("Confidential", "Public")}, "abcd", id="two levels"),
-            pytest.param({"classification": ("anything else",)}, "", id="an unknown level is the highest"),
+            pytest.param({"classification": ("Restricted",)}, "", id="a level that nothing has"),
             pytest.param({"min_curation_score": 60.0}, "ab", id="curation"),
             pytest.param({"min_data_quality": 90.0}, "a", id="quality"),
             pytest.param({"min_data_quality": 0.0}, "ab", id="any known quality"),

@@ -7,7 +7,7 @@ from typing import Any
 
 from psycopg import Connection, sql
 
-from services.access.rule import AccessRule, Level, parse_level
+from services.access.rule import AccessRule, Level
 from services.index.identity import ModelIdentity
 from services.index.pgvector.access_lists import rule_of
 from services.index.pgvector.database import PgDatabase, Row
@@ -110,7 +110,7 @@ def _scope_row(scope: Scope) -> dict[str, Any]:
         "data_products": _folded(filters.data_product),
         "workspaces": _folded(filters.workspace),
         "certifications": [str(status) for status in filters.certification] or None,
-        "classifications": [int(parse_level(word, Level.INTERNAL)) for word in filters.classification] or None,
+        "classifications": [int(Level[name.upper()]) for name in filters.classification] or None,
         "critical": filters.critical_data_element,
         "min_curation_score": filters.min_curation_score,
         "min_data_quality": filters.min_data_quality,

@@ -9,6 +9,7 @@ import pytest
 from werkzeug.test import TestResponse
 
 from services.access.principal import Permission
+from services.access.rule import Level
 from services.retrieval.model import Mode, SearchRequest
 
 from .conftest import Api
@@ -92,6 +93,12 @@ def test_explain_without_its_permission_is_refused_by_name_before_any_search(api
         ({"filters": {"tag": "Finance"}}, "filters.tag", "an array of which each item is a string"),
         ({"filters": {"tag": [1]}}, "filters.tag.0", "a string"),
         ({"filters": {"certification": ["gold"]}}, "filters.certification.0", "one of: certified, cautioned"),
+        (
+            {"filters": {"classification": ["Public", "Secrt"]}},
+            "filters.classification.1",
+            "one of: Public, Internal, Confidential, Restricted",
+        ),
+        ({"filters": {"classification": [""]}}, "filters.classification.0", "one of: Public, Internal"),
         ({"filters": {"min_curation_score": 101}}, "filters.min_curation_score", "from 0 to 100 or null"),
         ({"filters": {"critical_data_element": "no"}}, "filters.critical_data_element", "true or false or null"),
         ({"filters": {"colour": ["red"]}}, "filters.colour", "unknown field; known are: source, tag, term"),
@@ -108,6 +115,13 @@ def test_a_wrong_field_is_named_with_what_would_be_right(
     assert list(errors(response)) == [field]
     assert right in errors(response)[field]
     assert api.search.asked == []
+
+
+def test_the_levels_of_the_classification_filter_are_those_that_there_are_in_any_case(api: Api) -> None:
+    names = [level.label for level in Level]
+    response = ask(api, {"query": "orders", "filters": {"classification": [" public ", "INTERNAL", *names[2:]]}})
+    assert response.status_code == 200
+    assert list(api.search.asked[0][0].filters.classification) == names
 
 
 def test_every_wrong_field_is_named_at_once(api: Api) -> None:
