@@ -21,7 +21,7 @@ PURE = [
     *PACKAGE.glob("context/*.py"),
     *(file for file in PACKAGE.glob("trust/*.py") if file.name != "rules_file.py"),  # reads the shipped rules
     *(PACKAGE / "access" / name for name in ("principal.py", "rule.py")),
-    *(PACKAGE / "catalog" / name for name in ("merge.py", "model.py")),
+    *(PACKAGE / "catalog" / name for name in ("merge.py", "model.py", "parts.py")),
     *(PACKAGE / "index" / name for name in ("compose.py", "identity.py", "plan.py", "report.py", "scoring.py")),
     *(PACKAGE / "retrieval" / name for name in ("grouping.py", "keyword.py", "ranking.py")),
     PACKAGE / "evaluation" / "metrics.py",
@@ -91,6 +91,6 @@ def test_files_hold_one_thought() -> None:
         str(file.relative_to(REPOSITORY)): lines
         for folder in ("services", "dags", "plugins")
         for file in (REPOSITORY / folder).rglob("*.py")
-        if (lines := len(file.read_text(encoding="utf-8").splitlines())) > LINES_LIMIT * 1.1
+        if (lines := len(file.read_text(encoding="utf-8").splitlines())) > LINES_LIMIT
     }
     assert not long

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from services.access.rule import Level
-from services.catalog.model import Asset, Column
+from services.catalog.model import Asset
+from services.catalog.parts import Column
 from services.context.facts import shown_terms, term_name, term_place
 from services.context.labels import Surroundings, name_as_words
 from services.context.prose import enumeration, said, sentence

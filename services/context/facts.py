@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from services.catalog.model import CustomField, TermLink
+from services.catalog.parts import CustomField, TermLink
 from services.context.labels import Surroundings
 from services.context.prose import opening, said, sentence
 from services.text.identifiers import spelled_as_words

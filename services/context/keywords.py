@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from services.access.rule import AccessRule
-from services.catalog.model import Asset, Column, TermLink
+from services.catalog.model import Asset
+from services.catalog.parts import Column, TermLink
 from services.context.facts import shown_terms, term_definition, term_name, term_place
 from services.context.labels import Neighbour, Surroundings, surroundings
 from services.context.narrative import NarrativeRules, containers

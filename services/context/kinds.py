@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from services.catalog.model import Asset, Attributes, ObjectType
+from services.catalog.model import Asset, ObjectType
+from services.catalog.parts import Attributes
 from services.context.labels import Surroundings
 from services.context.prose import enumeration, said
 from services.text.identifiers import spelled_as_words

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from services.catalog.model import Asset, Lineage, Relationship, RelationshipKind
+from services.catalog.model import Asset
+from services.catalog.parts import Lineage, Relationship, RelationshipKind
 from services.context.labels import Surroundings, name_as_words
 from services.context.prose import enumeration
 

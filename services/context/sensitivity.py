@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 
 from services.access.rule import Level, parse_level
-from services.catalog.model import Asset, Column, TermLink
+from services.catalog.model import Asset
+from services.catalog.parts import Column, TermLink
 from services.text.tokens import normal_form
 
 _PATH_MARK = re.compile(r"[./>:|\\]")

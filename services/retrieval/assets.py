@@ -8,7 +8,8 @@ from typing import Any
 
 from services.access.principal import Permission, Principal
 from services.access.rule import Level
-from services.catalog.model import Asset, Column
+from services.catalog.model import Asset
+from services.catalog.parts import Column
 from services.context.labels import reference_ids
 from services.context.sensitivity import shows_values
 from services.errors import AssetNotFound

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from services.catalog.model import CertificationStatus, ObjectType
+from services.catalog.model import ObjectType
+from services.catalog.parts import CertificationStatus
 
 QUERY_BYTES_LIMIT = 16 * 1024
 LIMIT_MAX = 50

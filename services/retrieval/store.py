@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from services.access.rule import AccessRule
-from services.catalog.model import GovernanceRole
+from services.catalog.parts import GovernanceRole
 from services.index.identity import ModelIdentity
 from services.index.store import Vectors
 from services.retrieval.keyword import KeywordQuery

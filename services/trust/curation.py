@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from services.catalog.model import Asset, CertificationStatus, ObjectType
+from services.catalog.model import Asset, ObjectType
+from services.catalog.parts import CertificationStatus
 from services.trust.lexicon import lexicon_of
 from services.trust.names import words_of
 from services.trust.rules import CurationItemName, TrustRules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from services.catalog.model import CertificationStatus
+from services.catalog.parts import CertificationStatus
 from services.trust.rules import SignalName, TrustRules
 from services.trust.signals import Signal, Signals
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from services.catalog.model import CertificationStatus
+from services.catalog.parts import CertificationStatus
 from services.trust.lexicon import AnyLabel, Lexicon, lexicon_of
 from services.trust.names import words_of
 from services.trust.proxies import Proxy, ProxyKind, as_proxy, confidence_of, read_pair

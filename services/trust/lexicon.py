@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
-from services.catalog.model import CertificationStatus
+from services.catalog.parts import CertificationStatus
 from services.trust.names import (
     NameGrammar,
     NameHit,

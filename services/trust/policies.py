@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from services.catalog.model import Asset, CustomField
+from services.catalog.model import Asset
+from services.catalog.parts import CustomField
 from services.trust.lexicon import Lexicon, lexicon_of
 from services.trust.names import NAME_LENGTH_LIMIT, name_words, words_of
 from services.trust.proxies import ProxyKind, origin, shortened

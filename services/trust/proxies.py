@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 
-from services.catalog.model import CertificationStatus
+from services.catalog.parts import CertificationStatus
 from services.trust.lexicon import Lexicon, Sayable, SignalLexicon, lexicon_of
 from services.trust.names import NameHit, words_of
 from services.trust.rules import QualityPattern, SignalName, TrustRules

@@ -21,7 +21,8 @@ from pydantic import (
     model_validator,
 )
 
-from services.catalog.model import CertificationStatus, ObjectType, canonical_json
+from services.catalog.model import ObjectType, canonical_json
+from services.catalog.parts import CertificationStatus
 from services.errors import RulesError
 from services.trust.names import Words, name_words, words_of
 from services.trust.rules_file import RulesFile, located, overlay, parse_rules, read_rules

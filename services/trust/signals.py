@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from services.catalog.model import Asset, CertificationStatus
+from services.catalog.model import Asset
+from services.catalog.parts import CertificationStatus
 from services.trust.labels import read_label
 from services.trust.lexicon import lexicon_of
 from services.trust.names import name_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from services.catalog.model import GovernanceRole
+from services.catalog.parts import GovernanceRole
 from services.trust.curation import POINTS_DECIMALS, CurationScore
 from services.trust.names import words_of
 

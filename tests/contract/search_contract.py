@@ -15,7 +15,8 @@ import pytest
 
 from services.access.principal import LOCAL_ADMINISTRATOR, Principal
 from services.access.rule import AccessRule, Level
-from services.catalog.model import CertificationStatus, ObjectType, asset_key
+from services.catalog.model import ObjectType, asset_key
+from services.catalog.parts import CertificationStatus
 from services.retrieval.keyword import LENGTH_SHARE, SATURATION, KeywordQuery, QueryTerm, keyword_query
 from services.retrieval.model import Filters
 from services.retrieval.ranking import CHUNK_DISCOUNT, Candidate, vector_similarity

@@ -14,7 +14,8 @@ import pytest
 
 from services.access.principal import Principal
 from services.access.rule import AccessRule, Level, access_rule, may_see
-from services.catalog.model import Asset, CatalogRecord, CertificationStatus, ObjectType, TermLink
+from services.catalog.model import Asset, CatalogRecord, ObjectType
+from services.catalog.parts import CertificationStatus, TermLink
 from services.catalog.sources.base import Ending, Outcome, Page
 from services.catalog.sources.jsonl import JsonLinesSource
 from services.demo.catalog import DEMO_QUESTION, OVERLAY, QUESTIONS, write_demo_sources

@@ -15,7 +15,8 @@ import pytest
 
 from services.access.principal import Principal
 from services.access.rule import AccessRule, Level
-from services.catalog.model import Asset, GovernanceRole
+from services.catalog.model import Asset
+from services.catalog.parts import GovernanceRole
 from services.errors import InvalidRequest
 from services.retrieval.store import Corpus, RolesWork, StoredWork, WorkPosition, WorkScope
 from services.retrieval.visibility import Visibility

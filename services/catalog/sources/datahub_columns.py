@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from services.catalog.model import Column, Relationship, RelationshipKind
+from services.catalog.parts import Column, Relationship, RelationshipKind
 from services.catalog.sources.datahub_aspects import Aspect, simple_field_path, urn_kind, urn_parts
 from services.catalog.sources.datahub_files import Entity
 from services.catalog.sources.datahub_lookup import FieldNotes, Lookup

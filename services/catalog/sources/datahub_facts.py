@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from services.catalog.model import TermLink
+from services.catalog.parts import TermLink
 from services.catalog.sources.datahub_aspects import (
     MalformedAspect,
     documented,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from services.catalog.model import TermLink
+from services.catalog.parts import TermLink
 from services.catalog.sources.datahub_aspects import is_opaque, last_part, urn_kind, urn_parts
 
 

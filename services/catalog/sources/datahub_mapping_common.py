@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from services.catalog.model import (
+from services.catalog.parts import (
     Certification,
     CertificationStatus,
     CustomField,

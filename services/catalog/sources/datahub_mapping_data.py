@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from services.catalog.model import Attributes, CatalogRecord, ObjectType, Statistics
+from services.catalog.model import CatalogRecord, ObjectType
+from services.catalog.parts import Attributes, Statistics
 from services.catalog.sources.datahub_aspects import Aspect, last_part
 from services.catalog.sources.datahub_columns import dataset_columns, foreign_keys, full_profile
 from services.catalog.sources.datahub_files import Entity

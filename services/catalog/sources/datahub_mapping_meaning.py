@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from services.catalog.model import Attributes, CatalogRecord, Descriptions, ObjectType
+from services.catalog.model import CatalogRecord, ObjectType
+from services.catalog.parts import Attributes, Descriptions
 from services.catalog.sources.datahub_aspects import Aspect, last_part
 from services.catalog.sources.datahub_columns import report_columns
 from services.catalog.sources.datahub_facts import product_assets

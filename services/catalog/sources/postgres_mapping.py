@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from services.catalog.model import TOP_VALUES_KEPT, CatalogRecord, Scalar
+from services.catalog.model import CatalogRecord
+from services.catalog.parts import TOP_VALUES_KEPT, Scalar
 
 KINDS = {"r": "table", "p": "partitioned table", "v": "view", "m": "materialized view", "f": "foreign table"}
 VIEW_KINDS = frozenset({"v", "m"})

@@ -8,7 +8,7 @@ from typing import Any
 
 from psycopg import sql
 
-from services.catalog.model import GovernanceRole
+from services.catalog.parts import GovernanceRole
 from services.index.pgvector.database import PgDatabase, Row
 from services.retrieval.store import RolesWork, StoredWork, WorkPosition, WorkScope
 from services.sql_files import load_queries

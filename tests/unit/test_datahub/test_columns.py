@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.catalog.model import CatalogRecord, Column, Relationship, RelationshipKind, TermLink
+from services.catalog.model import CatalogRecord
+from services.catalog.parts import Column, Relationship, RelationshipKind, TermLink
 from services.catalog.sources.datahub_aspects import (
     Aspect,
     MalformedAspect,

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.catalog.model import (
-    CatalogRecord,
+from services.catalog.model import CatalogRecord
+from services.catalog.parts import (
     Certification,
     CertificationStatus,
     CustomField,

@@ -6,7 +6,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from services.catalog.model import CatalogRecord, CustomField
+from services.catalog.model import CatalogRecord
+from services.catalog.parts import CustomField
 
 Mapped = Callable[[Mapping[str, Mapping[str, Any]]], dict[str, CatalogRecord]]
 

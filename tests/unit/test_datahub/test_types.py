@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from services.catalog.model import Asset, CatalogRecord, CustomField, Descriptions, Relationship, RelationshipKind
+from services.catalog.model import Asset, CatalogRecord
+from services.catalog.parts import CustomField, Descriptions, Relationship, RelationshipKind
 
 Mapped = Callable[[Mapping[str, Mapping[str, Any]]], dict[str, CatalogRecord]]
 

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.catalog.model import Asset, CertificationStatus
+from services.catalog.model import Asset
+from services.catalog.parts import CertificationStatus
 from services.trust.governance import governance_score
 from services.trust.rules import load_rules
 from services.trust.signals import Signals, governance_words, read_signals
