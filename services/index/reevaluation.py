@@ -58,7 +58,7 @@ class Reevaluation:
         counted = {"assets": 0, "rescored": 0}
         with closing(self._stores.scores.standing(self._composer.scorer.digest, SCORE_PAGE)) as pages:
             changes = gate_changes(self._as_gated(pages, counted), self._composer.thresholds)
-        return {"dry_run": True, **self._said(changes), **counted}
+        return {"dry_run": True, **self._told("would pass the gate", changes), **counted}
 
     def begin(self, holder: str) -> str:
         """Take the lease; the run id. The same holder asking again gets the run it already has.
@@ -161,7 +161,10 @@ class Reevaluation:
         except ValidationError:
             return item.curation_score
 
-    def _said(self, changes: Sequence[GateChange]) -> dict[str, Any]:
+    def _told(self, event: str, changes: Sequence[GateChange]) -> dict[str, Any]:
+        """The changes as plain values; they are logged too, each on a line of its own."""
+        for change in changes:
+            log.info(event, **asdict(change))
         return {
             "thresholds": asdict(self._composer.thresholds),
             "leaving": sum(change.leaving for change in changes),
@@ -177,7 +180,7 @@ class Reevaluation:
             "run_id": run.run_id,
             "status": run.status,
             "index_version": run.index_version,
-            **self._said(self._stores.history.changes(run.run_id)),
+            **self._told("passed the gate", self._stores.history.changes(run.run_id)),
             **counts,
             "waiting": sum(self._stores.drafts.drafted().values()),
             "seconds": round(run.seconds, 3),

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NoReturn
 from uuid import uuid4
 
 import psycopg
 import pytest
+from click.testing import CliRunner, Result
 from psycopg import sql
 
 from services.access.principal import LOCAL_ADMINISTRATOR, Principal
 from services.access.rule import Level
 from services.api.services import QueryServices
 from services.catalog.model import Asset, ObjectType
+from services.cli import main
 from services.demo.catalog import DEMO_QUESTION, QUESTIONS, SHOP_DATABASE, write_demo_sources
 from services.demo.database import create_demo_database
 from services.embedded import EmbeddedServer
 from services.errors import AssetNotFound
 from services.evaluation.golden import as_administrator, ask_all, read_queries
 from services.evaluation.metrics import summary
+from services.index.embedder import SentenceTransformerEmbedder
 from services.index.lease import local_holder
 from services.index.pgvector.migrations import migrate
 from services.index.pgvector.stores import PgIndexStores
@@ -32,7 +36,7 @@ from services.retrieval.model import Explanation, Filters, Mode, SearchAnswer, S
 from services.settings import Settings, load_settings
 from services.trust.governance import governance_score
 from services.trust.signals import read_signals
-from services.wiring import index_database, open_query_services, open_refresh, trust_rules
+from services.wiring import database_uri, index_database, open_query_services, open_refresh, trust_rules
 
 TABLE = "postgres:table:shop."
 BOOKED = TABLE + "finance.customer_revenue_monthly"
@@ -293,3 +297,73 @@ def test_personal_values_are_in_no_text_and_no_list(demo: Demo) -> None:
     assert all("city" not in row and row["segment_code"] for row in view.attributes["sample_rows"])
     assert "Westhaven" not in view.narrative
     assert "HOS" in view.narrative
+
+
+# The gate -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def vouch(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs a command on the demo's index, where nothing can be embedded."""
+
+    def embeds(self: SentenceTransformerEmbedder, texts: Sequence[str]) -> NoReturn:
+        raise AssertionError(f"{self.identity.model_id} was asked to embed {list(texts)}")
+
+    monkeypatch.setattr(SentenceTransformerEmbedder, "embed_documents", embeds)
+    monkeypatch.setenv("VOUCH_HOME", str(demo.settings.home))
+    monkeypatch.setenv("VOUCH_DATABASE_URL", database_uri(demo.settings))
+
+    def run(*arguments: str) -> Result:
+        result = CliRunner().invoke(main, list(arguments), catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result
+
+    return run
+
+
+def test_a_threshold_of_60_takes_assets_out_of_analysis_and_0_brings_them_back(
+    demo: Demo, vouch: Callable[..., Result]
+) -> None:
+    question = "monthly customer revenue"
+    before = demo.ask(question)
+    assert {BOOKED, IMPORTED} <= {result.id for result in before.results}
+    preview = json.loads(vouch("gate", "evaluate", "--threshold", "60", "--dry-run", "--json").stdout)
+    assert "would leave" in vouch("gate", "evaluate", "--threshold", "60", "--dry-run").stdout
+    assert json.loads(vouch("gate", "history", "--json").stdout) == []
+
+    raised = vouch("gate", "evaluate", "--threshold", "60", "--json")
+    assert "holds until the next refresh, which goes back to VOUCH_GATE_THRESHOLD = 0" in raised.stderr
+    report = json.loads(raised.stdout)
+    assert report["changes"] == preview["changes"]
+    assert report["leaving"] > 10
+    assert (report["entering"], report["embedded"], report["waiting"]) == (0, 0, 0)
+    assert {change["source"] for change in report["changes"]} == {"shop", "governance"}
+    found = [result.id for result in demo.ask(question).results]
+    assert BOOKED in found
+    assert IMPORTED not in found
+    (hidden,) = [item for item in demo.ask(question, mode=Mode.DISCOVERY).results if item.id == IMPORTED]
+    assert hidden.explain is not None
+    assert (hidden.explain.vector_similarity, hidden.explain.eligible) == (None, False)
+    assert hidden.explain.keyword_score > 0
+
+    lowered = json.loads(vouch("gate", "evaluate", "--threshold", "0", "--json").stdout)
+    assert (lowered["leaving"], lowered["entering"], lowered["embedded"]) == (0, report["leaving"], 0)
+    after = demo.ask(question)
+    assert [(item.id, item.final_score) for item in after.results] == [
+        (item.id, item.final_score) for item in before.results
+    ]
+    history = json.loads(vouch("gate", "history", "--limit", "1000", "--json").stdout)
+    assert [item["entered"] for item in history if item["id"] == IMPORTED] == [True, False]
+    assert {item["cause"] for item in history} == {"threshold"}
+    assert len(history) == 2 * report["leaving"]
+    shown = vouch("gate", "history", "--limit", "5").stdout
+    assert "0 -> 60" in shown or "60 -> 0" in shown
+
+
+def test_status_tells_how_scores_lie(demo: Demo, views: dict[str, AssetView], vouch: Callable[..., Result]) -> None:
+    report = demo.services.status.status(LOCAL_ADMINISTRATOR)
+    assert report.drift is not None
+    assert sum(report.drift.curation_score.histogram) == sum(report.drift.governance_score.histogram) == len(views)
+    complete = len([view for view in views.values() if view.curation_score >= 90])
+    assert report.drift.curation_score.histogram[9] == complete
+    assert "assets by score" in vouch("status").stdout

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from services.access.principal import LOCAL_ADMINISTRATOR
+from services.embedded import EmbeddedServer
 from services.errors import ModelError, PermanentError, RefreshInProgress, RunFenced, SchemaError
 from services.index import stages
 from services.index.reevaluation import reevaluate
@@ -19,7 +20,7 @@ from services.retrieval.model import Mode, SearchRequest
 from services.trust.gate import GateThresholds
 from services.trust.rules import TrustRules, load_rules
 from tests.embedders import HashEmbedder
-from tests.integration.refresh_kit import Killed, World, new_world, table, written_since
+from tests.integration.refresh_kit import Killed, World, fresh_world, new_world, table, written_since
 from tests.integration.test_refresh_killed import MortalSteps, Saved
 
 # By the shipped rules: 64, 23 and 5 of 100 points.
@@ -42,8 +43,8 @@ CATALOG = [KEPT, HALF, BARE]
 
 
 @pytest.fixture
-def world(database_uri: str, tmp_path: Path) -> World:
-    world = new_world(database_uri, tmp_path)
+def world(postgres_server: EmbeddedServer, tmp_path: Path) -> World:
+    world = fresh_world(postgres_server, tmp_path)
     world.put("shop", CATALOG)
     world.refresh()
     return world

@@ -65,7 +65,11 @@ class Saved:
     def __init__(self, world: World) -> None:
         self._uri = world.uri
         self._tables = world.tables()
-        self._run("CREATE SCHEMA saved", *(f"CREATE TABLE saved.{name} AS TABLE {name}" for name in self._tables))
+        self._run(
+            "DROP SCHEMA IF EXISTS saved CASCADE",
+            "CREATE SCHEMA saved",
+            *(f"CREATE TABLE saved.{name} AS TABLE {name}" for name in self._tables),
+        )
 
     def restore(self) -> None:
         self._run(
