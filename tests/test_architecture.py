@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ PURE = [
 IMPURE_MODULES = frozenset({"os", "random", "secrets", "socket", "subprocess", "sys", "time", "uuid"})
 CLOCK_CALLS = frozenset({"now", "today", "utcnow"})
 LINES_LIMIT = 300
+FUNCTION_LINES_LIMIT = 45
 NAMED = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
 
 
@@ -86,11 +88,26 @@ def test_every_query_is_asked_and_every_setting_is_read() -> None:
     assert {name for name in settings if not re.search(rf"\.{name}\b", code)} == set()
 
 
+def our_files() -> Iterator[Path]:
+    for folder in ("services", "dags", "plugins"):
+        yield from (REPOSITORY / folder).rglob("*.py")
+
+
 def test_files_hold_one_thought() -> None:
     long = {
         str(file.relative_to(REPOSITORY)): lines
-        for folder in ("services", "dags", "plugins")
-        for file in (REPOSITORY / folder).rglob("*.py")
+        for file in our_files()
         if (lines := len(file.read_text(encoding="utf-8").splitlines())) > LINES_LIMIT
+    }
+    assert not long
+
+
+def test_functions_are_read_at_a_glance() -> None:
+    long = {
+        f"{file.relative_to(REPOSITORY)}: {node.name}": lines
+        for file in our_files()
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if (lines := (node.end_lineno or node.lineno) - node.lineno + 1) > FUNCTION_LINES_LIMIT
     }
     assert not long

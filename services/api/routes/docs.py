@@ -19,7 +19,9 @@ CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:;"
     " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-PAGE = ("services", "api/pages/docs.html", "text/html")
+TAG = "documentation"
+HTML = "text/html"
+PAGE = ("services", "api/pages/docs.html", HTML)
 SWAGGER_UI = "flask_openapi3_swagger"
 ASSETS = {
     "docs.js": ("services", "api/pages/docs.js", "text/javascript"),
@@ -37,56 +39,46 @@ def _packaged(package: str, path: str) -> bytes:
 def docs_routes(document: Callable[[], dict[str, Any]]) -> tuple[Route, ...]:
     """`document` gives the OpenAPI document; it is asked when one is wanted, since it describes these routes too."""
 
-    def home() -> Response:
-        return Response(status=HTTPStatus.FOUND, headers={"Location": "/docs"})
-
     def openapi() -> Response:
         return Response(json.dumps(document()), mimetype=JSON)
 
-    def page() -> Response:
-        response = _file(*PAGE)
-        response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
-        return response
-
-    def asset(name: str) -> Response:
-        if name not in ASSETS:
-            raise NotFound
-        response = _file(*ASSETS[name])
-        response.cache_control.max_age = 3600
-        return response
-
-    html = "text/html"
+    at_docs = Answer("The documentation is at /docs.", media_type=HTML, status=HTTPStatus.FOUND)
+    the_page = Answer("The page.", media_type=HTML)
+    a_file = Answer("A file.", media_type="*/*")
+    no_file = (HTTPStatus.NOT_FOUND,)
     return (
-        Route(
-            "GET",
-            "/",
-            "home",
-            "Leads to the documentation.",
-            "documentation",
-            Answer("The documentation is at /docs.", media_type=html, status=HTTPStatus.FOUND),
-            home,
-        ),
-        Route("GET", "/openapi.json", "openapi", "This document.", "documentation", Answer("OpenAPI 3.1."), openapi),
-        Route(
-            "GET",
-            "/docs",
-            "docs",
-            "A page to read and try this document.",
-            "documentation",
-            Answer("The page.", media_type=html),
-            page,
-        ),
+        Route("GET", "/", "home", "Leads to the documentation.", TAG, at_docs, _home),
+        Route("GET", "/openapi.json", "openapi", "This document.", TAG, Answer("OpenAPI 3.1."), openapi),
+        Route("GET", "/docs", "docs", "A page to read and try this document.", TAG, the_page, _page),
         Route(
             "GET",
             "/docs/<name>",
             "docs_asset",
             "Scripts and styles of the page.",
-            "documentation",
-            Answer("A file.", media_type="*/*"),
-            asset,
-            problems=(HTTPStatus.NOT_FOUND,),
+            TAG,
+            a_file,
+            _asset,
+            problems=no_file,
         ),
     )
+
+
+def _home() -> Response:
+    return Response(status=HTTPStatus.FOUND, headers={"Location": "/docs"})
+
+
+def _page() -> Response:
+    response = _file(*PAGE)
+    response.headers["Content-Security-Policy"] = CONTENT_SECURITY_POLICY
+    return response
+
+
+def _asset(name: str) -> Response:
+    if name not in ASSETS:
+        raise NotFound
+    response = _file(*ASSETS[name])
+    response.cache_control.max_age = 3600
+    return response
 
 
 def _file(package: str, path: str, media_type: str) -> Response:

@@ -23,22 +23,29 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
 
 
+def _healthz() -> Response:
+    return json_response(Health())
+
+
+def _ready_answer(found: Readiness, retry_after_seconds: int) -> Response:
+    """The checks when all of them hold. Raises RequestRefused (503) naming those that fail."""
+    if found.ready:
+        return json_response(found)
+    failing = tuple(FieldError(field=check.name, message=check.detail) for check in found.checks if not check.ok)
+    raise RequestRefused(
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        "not-ready",
+        "Questions cannot be answered yet; see the checks that fail.",
+        failing,
+        {"Retry-After": str(retry_after_seconds)},
+    )
+
+
 def operations_routes(readiness: ReadinessProbe, metrics: ApiMetrics, retry_after_seconds: int) -> tuple[Route, ...]:
-    def healthz() -> Response:
-        return json_response(Health())
+    """`retry_after_seconds` is what a caller is told to wait while the service is not ready."""
 
     def readyz() -> Response:
-        found = readiness.check()
-        if found.ready:
-            return json_response(found)
-        failing = tuple(FieldError(field=check.name, message=check.detail) for check in found.checks if not check.ok)
-        raise RequestRefused(
-            HTTPStatus.SERVICE_UNAVAILABLE,
-            "not-ready",
-            "Questions cannot be answered yet; see the checks that fail.",
-            failing,
-            {"Retry-After": str(retry_after_seconds)},
-        )
+        return _ready_answer(readiness.check(), retry_after_seconds)
 
     def exposition() -> Response:
         return Response(metrics.exposition(), content_type=CONTENT_TYPE)
@@ -51,7 +58,7 @@ def operations_routes(readiness: ReadinessProbe, metrics: ApiMetrics, retry_afte
             summary="The process is alive.",
             tag="operations",
             answer=Answer("Alive.", Health),
-            view=healthz,
+            view=_healthz,
         ),
         Route(
             method="GET",
