@@ -34,6 +34,9 @@ class Settings(BaseSettings):
     model: str = Field(default="all-MiniLM-L6-v2", description="embedding model: the packaged one, or a folder")
     embed_batch_texts: int = Field(default=512, ge=1, le=100_000, description="texts that one embedding task takes")
     embed_batch_rows: int = Field(default=32, ge=1, le=4096, description="texts in one forward pass")
+    embed_precision: Literal["auto", "float32", "bfloat16"] = Field(
+        default="auto", description="of documents; auto: bfloat16 where the processor multiplies it"
+    )
     embed_threads: int | None = Field(default=None, ge=1, description="unset: all processors")
 
     default_classification: Literal["Public", "Internal", "Confidential", "Restricted"] = "Internal"

@@ -19,7 +19,10 @@ from services.catalog.model import Asset, ObjectType
 from services.embedded import EmbeddedServer
 from services.errors import SettingsError, SourceError, SourceUnknown
 from services.index.compose import Composer, ComposeSettings
-from services.index.embedder import SentenceTransformerEmbedder
+from services.index.embedder import Embedder, SentenceTransformerEmbedder
+from services.index.embedder_backends import BackendStore
+from services.index.embedder_export import prepare_batches
+from services.index.embedder_query import QueryEmbedder, export_in_a_process
 from services.index.model_folder import find_model
 from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.keys import PgKeyStore
@@ -75,13 +78,28 @@ def migrate_database(settings: Settings) -> list[str]:
 
 def batch_embedder(settings: Settings) -> SentenceTransformerEmbedder:
     folder = find_model(settings.model)
-    return SentenceTransformerEmbedder(folder, batch_rows=settings.embed_batch_rows, threads=settings.embed_threads)
+    store = BackendStore(_backends_folder(settings), folder)
+    return SentenceTransformerEmbedder(
+        folder,
+        batch_rows=settings.embed_batch_rows,
+        threads=settings.embed_threads,
+        prepare=lambda model: prepare_batches(model, folder, store, settings.embed_precision),
+    )
 
 
-def query_embedder(settings: Settings) -> SentenceTransformerEmbedder:
-    # One short text gains nothing from a second thread, and on a busy machine the threads wait for each other: with
-    # two, a query was measured at eight times the processor time.
-    return SentenceTransformerEmbedder(find_model(settings.model), batch_rows=1, threads=1)
+def query_embedder(settings: Settings) -> QueryEmbedder:
+    folder = find_model(settings.model)
+    backends = _backends_folder(settings)
+    return QueryEmbedder(
+        folder,
+        BackendStore(backends, folder),
+        SentenceTransformerEmbedder(folder, batch_rows=1, threads=1),
+        lambda: export_in_a_process(folder, backends),
+    )
+
+
+def _backends_folder(settings: Settings) -> Path:
+    return settings.home / "models"
 
 
 def trust_rules(settings: Settings) -> TrustRules:
@@ -137,7 +155,7 @@ def jsonl_source(settings: Settings, path: Path, name: str | None) -> SourceSett
     return known or source
 
 
-def _composer(settings: Settings, model: SentenceTransformerEmbedder, gate: GateThresholds) -> Composer:
+def _composer(settings: Settings, model: Embedder, gate: GateThresholds) -> Composer:
     return Composer(
         trust_rules(settings),
         model,

