@@ -375,9 +375,9 @@ def test_too_many_bad_records_stop_the_run_before_anything_is_published(world: W
     with pytest.raises(QuarantineLimitExceeded, match=r"6 of 7 records are in quarantine, more than 50 %"):
         world.refresh()
     assert {name: rows for name, rows in world.index().items() if name not in {"record", "draft"}} == index
-    # Below either limit the run goes on.
+    # Below either limit the run goes on. Any of the bad lines may have been one of the three others: none is missing.
     world.put("shop", [{**CUSTOMER, "title": "Buyers"}, *["bad"] * 5])
-    assert total(world.refresh(), "quarantined", "missing") == (5, 3)
+    assert total(world.refresh(), "quarantined", "missing") == (5, 0)
     assert "buyers" in narrative(world, "shop.customer").lower()
 
 
