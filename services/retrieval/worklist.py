@@ -109,7 +109,7 @@ class WorklistService:
             points_missing=entry.points_missing,
             gaps=tuple(_step(step, promised=not native) for step in entry.gaps),
             fewest_steps=tuple(_step(step, promised=not native) for step in entry.fewest_steps),
-            score_after=entry.score_after,
+            curation_score_after=entry.curation_score_after,
             contact=ContactView(role=entry.contact.role or None, names=entry.contact.names),
             governance_score=governance.governance_score,
             governance=governance_parts(governance),

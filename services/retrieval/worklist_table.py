@@ -14,7 +14,8 @@ _TEXT_COLUMNS = (
     "id", "name", "title", "object_type", "source", "url", "ask", "ask_role", "gaps", "fewest_steps", "governance",
 )  # fmt: skip
 _NUMBER_COLUMNS = (
-    "curation_score", "threshold", "points_missing", "steps", "score_after", "curation_native", "governance_score",
+    "curation_score", "threshold", "points_missing", "steps", "curation_score_after", "curation_native",
+    "governance_score",
 )  # fmt: skip
 
 
@@ -37,7 +38,7 @@ def worklist_table(items: Iterable[WorklistItem]) -> pd.DataFrame:
             "threshold": item.threshold,
             "points_missing": item.points_missing,
             "steps": len(item.fewest_steps),
-            "score_after": item.score_after,
+            "curation_score_after": item.curation_score_after,
             "curation_native": item.curation_native,
             "governance_score": item.governance_score,
         }

@@ -66,7 +66,7 @@ class WorklistItem(BaseModel):
     points_missing: float
     gaps: tuple[StepView, ...] = Field(description="everything that is missing, most points first")
     fewest_steps: tuple[StepView, ...] = Field(description="enough of it to reach the threshold")
-    score_after: float = Field(description="the curation score once the fewest steps are taken")
+    curation_score_after: float = Field(description="the curation score once the fewest steps are taken")
     contact: ContactView
     governance_score: float
     governance: tuple[GovernancePart, ...]

@@ -52,7 +52,7 @@ class WorklistEntry:
     asset: ScoredAsset
     gaps: tuple[Step, ...]
     fewest_steps: tuple[Step, ...]
-    score_after: float
+    curation_score_after: float
     contact: Contact
 
     @property
@@ -77,13 +77,13 @@ def cheapest_steps(curation: CurationScore, threshold: float) -> tuple[Step, ...
         return ()
     chosen: list[Step] = []
     for step in gaps(curation):
-        if score_after(curation, chosen) >= threshold:
+        if curation_score_after(curation, chosen) >= threshold:
             break
         chosen.append(step)
     return tuple(chosen)
 
 
-def score_after(curation: CurationScore, steps: Iterable[Step]) -> float:
+def curation_score_after(curation: CurationScore, steps: Iterable[Step]) -> float:
     """The curation score once the steps are taken: filled in, so without the rounding of their single points."""
     if curation.native or not curation.items:
         return curation.curation_score
@@ -105,4 +105,6 @@ def contact(roles: Sequence[GovernanceRole]) -> Contact:
 def worklist_entry(asset: ScoredAsset) -> WorklistEntry:
     """What a steward is told of an asset that is below its threshold."""
     steps = cheapest_steps(asset.curation, asset.threshold)
-    return WorklistEntry(asset, gaps(asset.curation), steps, score_after(asset.curation, steps), contact(asset.roles))
+    return WorklistEntry(
+        asset, gaps(asset.curation), steps, curation_score_after(asset.curation, steps), contact(asset.roles)
+    )

@@ -149,7 +149,7 @@ def test_what_reaches_its_threshold_is_not_on_the_list(world: World) -> None:
     items = {item.id: item for page in seen_by(world, STEWARD) for item in page.entries}
     assert set(items) == {"t:parcels", "t:carriers", "f:clicks"}
     assert (items["t:carriers"].threshold, items["f:clicks"].threshold) == (30, 60)
-    assert all(item.curation_score < item.threshold <= item.score_after for item in items.values())
+    assert all(item.curation_score < item.threshold <= item.curation_score_after for item in items.values())
 
 
 @pytest.fixture
@@ -301,7 +301,7 @@ def test_stewards_who_take_the_fewest_steps_get_what_they_were_promised(demo_ove
     for entry in entries:
         after = json.loads(vouch("show", entry["id"], "--json"))
         gained = sum(step["points"] for step in entry["fewest_steps"])
-        assert after["curation_score"] == pytest.approx(entry["score_after"], abs=1e-6), entry["id"]
+        assert after["curation_score"] == pytest.approx(entry["curation_score_after"], abs=1e-6), entry["id"]
         assert after["curation_score"] - entry["curation_score"] == pytest.approx(
             gained,
             abs=1e-6 * (1 + len(entry["fewest_steps"])),  # each step's points are told to six decimals

@@ -123,14 +123,14 @@ def test_an_entry_carries_gaps_steps_contact_and_governance():
     assert item.gaps[0].item == "business_description"
     assert item.gaps[0].points == pytest.approx(100 * 20 / 110, abs=1e-5)
     assert item.fewest_steps == item.gaps[: len(item.fewest_steps)]
-    assert item.score_after >= item.threshold
+    assert item.curation_score_after >= item.threshold
     assert item.governance_score == pytest.approx(0.2)
     assert {part.signal: part.origin for part in item.governance}["certification"] == "native"
 
 
 def test_a_score_of_the_catalogs_own_promises_nothing():
     [item] = items(work("t:0", prefer_native=True, curation_score=31))
-    assert (item.curation_score, item.curation_native, item.score_after) == (31, True, 31)
+    assert (item.curation_score, item.curation_native, item.curation_score_after) == (31, True, 31)
     assert item.fewest_steps == ()
     assert item.gaps
     assert all(gap.points is None for gap in item.gaps)

@@ -32,7 +32,7 @@ ITEM = WorklistItem(
     points_missing=10,
     gaps=(STEP,),
     fewest_steps=(STEP,),
-    score_after=63.636364,
+    curation_score_after=63.636364,
     contact=ContactView(role=None, names=()),
     governance_score=0.2,
     governance=GOVERNANCE,

@@ -11,7 +11,7 @@ from services.errors import SettingsError
 from services.trust.curation import CurationScore, curation_score
 from services.trust.gate import GateChange, GatedAsset, GateThresholds, gate, gate_changes, threshold_for
 from services.trust.rules import load_rules
-from services.trust.stewardship import ScoredAsset, cheapest_steps, contact, gaps, score_after, worklist_entry
+from services.trust.stewardship import ScoredAsset, cheapest_steps, contact, curation_score_after, gaps, worklist_entry
 
 RULES = load_rules()
 
@@ -181,11 +181,11 @@ def test_gaps_come_heaviest_first_with_their_step():
 def test_the_cheapest_steps_are_fewest_and_then_richest(threshold):
     made = score(title="Orders!", columns=[{"name": "a", "description": "A"}, {"name": "b"}])
     chosen = cheapest_steps(made, threshold)
-    reached = score_after(made, chosen)
+    reached = curation_score_after(made, chosen)
     assert reached >= threshold
     for count in range(len(chosen)):
-        assert all(score_after(made, some) < threshold for some in combinations(gaps(made), count))
-    richest = max((score_after(made, some) for some in combinations(gaps(made), len(chosen))), default=reached)
+        assert all(curation_score_after(made, some) < threshold for some in combinations(gaps(made), count))
+    richest = max((curation_score_after(made, some) for some in combinations(gaps(made), len(chosen))), default=reached)
     assert reached == richest
 
 
@@ -200,7 +200,7 @@ def test_following_the_steps_brings_exactly_what_was_promised():
             after[name] = {**after.get(name, {}), **value} if isinstance(value, dict) else value
     if any(step.item == "described_columns" for step in steps):
         after["columns"] = [{"name": name, "description": name.upper()} for name in "abc"]
-    assert score(**after).curation_score == score_after(made, steps)
+    assert score(**after).curation_score == curation_score_after(made, steps)
 
 
 def test_the_stewards_are_asked_before_the_owners():
@@ -221,6 +221,6 @@ def test_an_entry_tells_what_is_missing_and_whom_to_ask():
     entry = worklist_entry(ScoredAsset("a", "orders", "table", "erp", score(**FILLED["owner_or_steward"][0]), 60,
                                        owned.governance_roles))  # fmt: skip
     assert entry.points_missing == pytest.approx(60 - 100 * 15 / 110, abs=1e-5)
-    assert entry.score_after >= 60
+    assert entry.curation_score_after >= 60
     assert entry.contact.names == ("sales-ops-lead",)
     assert entry.gaps[: len(entry.fewest_steps)] == entry.fewest_steps

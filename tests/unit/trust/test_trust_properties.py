@@ -16,7 +16,7 @@ from services.trust.curation import curation_score
 from services.trust.governance import governance_score
 from services.trust.rules import TrustRules, load_rules
 from services.trust.signals import Signals, read_signals
-from services.trust.stewardship import cheapest_steps, score_after
+from services.trust.stewardship import cheapest_steps, curation_score_after
 
 RULES = load_rules()
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -168,10 +168,10 @@ def test_filling_in_what_is_empty_never_lowers_a_curation_score(object_type, spa
 def test_the_cheapest_steps_always_reach_any_threshold(object_type, fields, threshold):
     curation = curation_score(Asset(id="a", object_type=object_type, name="orders", **fields), RULES)
     steps = cheapest_steps(curation, threshold)
-    assert score_after(curation, steps) >= threshold
+    assert curation_score_after(curation, steps) >= threshold
     assert bool(steps) == (curation.curation_score < threshold)
     if steps:
-        assert score_after(curation, steps[:-1]) < threshold
+        assert curation_score_after(curation, steps[:-1]) < threshold
 
 
 @given(assets(), st.randoms())
