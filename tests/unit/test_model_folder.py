@@ -82,3 +82,61 @@ def test_the_packaged_model_is_found_by_its_name_and_any_other_by_its_folder(fol
     assert find_model(str(folder)).model_id == folder.name
     with pytest.raises(ModelError, match=r"neither 'all-MiniLM-L6-v2' nor a folder; set VOUCH_MODEL"):
         find_model("nowhere")
+
+
+def exportable(folder: Path, modules: list[str], pooling: dict[str, object], prompts: dict[str, str]) -> ModelFolder:
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    listed = [{"path": ("", "1_Pooling", "2_Normalize")[place], "type": name} for place, name in enumerate(modules)]
+    (folder / "modules.json").write_text(json.dumps(listed))
+    (folder / "config_sentence_transformers.json").write_text(json.dumps({"prompts": prompts}))
+    return ModelFolder("m", folder)
+
+
+OLD = ["sentence_transformers.models.Transformer", "sentence_transformers.models.Pooling"]
+NEW = [
+    "sentence_transformers.base.modules.transformer.Transformer",
+    "sentence_transformers.sentence_transformer.modules.pooling.Pooling",
+    "sentence_transformers.base.modules.normalize.Normalize",
+]
+OLD_MEAN = {"pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}
+
+
+@pytest.mark.parametrize(
+    ("modules", "pooling", "prompts", "obstacle"),
+    [
+        (OLD, OLD_MEAN, {}, None),
+        (NEW, {"pooling_mode": "cls"}, {"query": "query: "}, None),
+        (NEW, {}, {}, None),
+        ([*OLD, "sentence_transformers.models.Dense"], OLD_MEAN, {}, "models.Dense"),
+        ([OLD[0], "elsewhere.Pooling"], OLD_MEAN, {}, "elsewhere.Pooling"),
+        ([], OLD_MEAN, {}, "not listed"),
+        (OLD, {"pooling_mode_max_tokens": True}, {}, "pools by max_tokens"),
+        (NEW, {"pooling_mode": ["mean", "max"]}, {}, "pools by mean, max"),
+        (NEW, {"include_prompt": False}, {"query": "query: "}, "leaves the prompt out"),
+        (NEW, {"include_prompt": False}, {"document": "doc: "}, None),
+    ],
+)
+def test_a_model_says_what_stands_in_the_way_of_an_export(
+    folder: Path, modules: list[str], pooling: dict[str, object], prompts: dict[str, str], obstacle: str | None
+) -> None:
+    found = exportable(folder, modules, pooling, prompts).export_obstacle
+    assert found is None if obstacle is None else found is not None and obstacle in found
+
+
+def test_lower_casing_outside_the_tokenizer_stands_in_the_way(folder: Path) -> None:
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"do_lower_case": True}))
+    assert exportable(folder, OLD, OLD_MEAN, {}).export_obstacle == "it lower-cases texts outside its tokenizer"
+
+
+def test_a_model_in_no_layout_of_its_own_cannot_be_exported(folder: Path) -> None:
+    assert ModelFolder("m", folder).export_obstacle == "its modules are not listed"
+    assert ModelFolder("m", folder).query_prompt == ""
+
+
+def test_a_query_is_cut_where_the_model_cuts_and_has_its_prompt(folder: Path) -> None:
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 5}))
+    model = exportable(folder, OLD, OLD_MEAN, {"query": "query: "})
+    assert model.query_prompt == "query: "
+    assert model.query_tokenizer().encode("net net net net net net").ids == [1, 3, 3, 3, 2]
+    assert model.count_tokens("net net net net net net") == 8
