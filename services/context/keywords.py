@@ -71,15 +71,23 @@ def keyword_document(
 
 
 def whole_names(asset: Asset) -> tuple[str, ...]:
-    """The normal forms that a whole query may equal: name, title, synonyms, and the name behind its location.
+    """The normal forms that a whole query may equal: name, title, and the name behind its location.
 
     The location may be cut from the outside ("public.orders" for "shop.public.orders"). A name in camel case also
     stands without its humps, as people type it.
     """
     path = (*containers(asset), asset.name)
     qualified = (".".join(path[start:]) for start in range(len(path) - 1))
-    names = [name for name in (asset.name, asset.title, *asset.synonyms, *qualified) if name]
-    forms = (normal_form(spelling) for name in names for spelling in (name, name.casefold()))
+    return _normal_forms((asset.name, asset.title, *qualified))
+
+
+def whole_synonyms(asset: Asset) -> tuple[str, ...]:
+    """The normal forms of the synonyms: as good a match as a name, but no proof that this very asset is meant."""
+    return _normal_forms(asset.synonyms)
+
+
+def _normal_forms(names: Iterable[str | None]) -> tuple[str, ...]:
+    forms = (normal_form(spelling) for name in names if name for spelling in (name, name.casefold()))
     return tuple(dict.fromkeys(form for form in forms if form))
 
 

@@ -11,11 +11,11 @@ from pydantic import ValidationError
 
 from services.access.rule import AccessRule, Level, access_rule
 from services.catalog.merge import merge_payloads
-from services.catalog.model import Asset, ObjectType, asset_key, canonical_json
+from services.catalog.model import Asset, ObjectType, asset_key, canonical_json, text_key
 from services.catalog.sources.validation import explain
 from services.context.chunking import chunk
 from services.context.facts import shown_terms
-from services.context.keywords import keyword_document, whole_names
+from services.context.keywords import keyword_document, whole_names, whole_synonyms
 from services.context.labels import Neighbour, Surroundings, reference_ids, surroundings
 from services.context.narrative import NarrativeRules
 from services.context.narrative import compose as compose_narrative
@@ -145,7 +145,8 @@ class Composer:
         model = self._embedder.identity
         return Composed(
             keyword_length=keywords.length,
-            whole_names=tuple(name for name in whole_names(asset) if len(name.encode()) <= WHOLE_NAME_BYTES_LIMIT),
+            whole_names=_indexable(whole_names(asset)),
+            whole_synonyms=_indexable(whole_synonyms(asset)),
             **_facets(asset, surroundings(around, draft.access)),
             shape=_shape(asset),
             siblings=tuple(sorted(asset_key(sibling) for sibling in asset.siblings)),
@@ -192,6 +193,10 @@ def _words_of(reference: str, around: Surroundings) -> tuple[str | None, ...]:
     return (reference, neighbour.name, neighbour.title) if neighbour else (reference,)
 
 
+def _indexable(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(name for name in names if len(name.encode()) <= WHOLE_NAME_BYTES_LIMIT)
+
+
 def _folded(texts: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(sorted({text.casefold() for text in texts if text}))
 
@@ -201,4 +206,4 @@ def _shape(asset: Asset) -> int | None:
     if not asset.columns:
         return None
     columns = sorted(column.name.casefold() for column in asset.columns)
-    return asset_key(canonical_json([asset.object_type, asset.name.casefold(), columns]))
+    return text_key(canonical_json([asset.object_type, asset.name.casefold(), columns]))

@@ -105,6 +105,7 @@ class Composed(Scores):
 
     keyword_length: float
     whole_names: tuple[str, ...]
+    whole_synonyms: tuple[str, ...]
     tags: tuple[str, ...]
     terms: tuple[str, ...]
     domains: tuple[str, ...]

@@ -66,8 +66,8 @@ def idf(assets: int, corpus_assets: int) -> float:
     return math.log1p((max(corpus_assets, assets) - assets + 0.5) / (assets + 0.5))
 
 
-def keyword_score(matched_idf: float, total_idf: float, *, named: bool) -> float:
+def keyword_score(matched_idf: float, total_idf: float, *, whole: bool) -> float:
     """0..1; 1 when the whole query is one of the asset's names, titles or synonyms."""
-    if named:
+    if whole:
         return 1.0
     return min(1.0, max(0.0, matched_idf / total_idf)) if total_idf > 0 else 0.0

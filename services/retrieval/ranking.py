@@ -22,7 +22,8 @@ class Candidate:
 
     asset_key: int
     id: str
-    named: bool  # the whole query is one of its names
+    named: bool  # the whole query is its name, title or qualified name
+    called: bool  # the whole query is one of its synonyms
     best_cosine: float | None  # None: not in the embedding pool
     chunk_count: int
     chunk_number: int | None
@@ -87,7 +88,9 @@ def rank_candidates(
         item.id: None if item.best_cosine is None else vector_similarity(item.best_cosine, item.chunk_count)
         for item in candidates
     }
-    keyword = {item.id: keyword_score(item.matched_idf, total_idf, named=item.named) for item in candidates}
+    keyword = {
+        item.id: keyword_score(item.matched_idf, total_idf, whole=item.named or item.called) for item in candidates
+    }
     vector_ranks = _ranks({key: value for key, value in similarity.items() if value is not None})
     keyword_ranks = _ranks({key: value for key, value in keyword.items() if value > 0})
     relevance = {item.id: relevance_score(similarity[item.id], keyword[item.id]) for item in candidates}

@@ -80,6 +80,7 @@ def written(
     composed = Composed(
         keyword_length=sum(words.values()),
         whole_names=(called.casefold(),),
+        whole_synonyms=(),
         tags=(),
         terms=(),
         domains=(),

@@ -147,6 +147,18 @@ class SearchContract:
         found = ask(engine, hand, "order headers", scope_of(engine), keywords=keywords, pool_size=1)
         assert {candidate.id: candidate.named for candidate in found} == {"a": True, "b": False}
 
+    def test_a_synonym_is_found_but_is_no_name(self, engine: Engine) -> None:
+        hand = Hand(engine).begin()
+        hand.publish(
+            hand.asset("a", "something else", whole_synonyms=("bills",), postings={}), hand.asset("b", "invoices")
+        )
+        hand.verify()
+        found = ask(engine, hand, "invoices", scope_of(engine), keywords=KeywordQuery((), 1.0, "bills"), pool_size=1)
+        assert {candidate.id: (candidate.named, candidate.called) for candidate in found} == {
+            "a": (False, True),
+            "b": (False, False),
+        }
+
     def test_a_common_word_scores_but_proposes_nobody(self, engine: Engine) -> None:
         hand = Hand(engine).begin()
         near = [hand.asset(f"near-{number}", "the question", postings={"rest": 1.0}) for number in range(3)]

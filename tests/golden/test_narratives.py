@@ -11,7 +11,7 @@ import pytest
 from services.access.rule import AccessRule, access_rule
 from services.catalog.model import Asset, CatalogRecord, ObjectType
 from services.context.chunking import chunk
-from services.context.keywords import keyword_document, whole_names
+from services.context.keywords import keyword_document, whole_names, whole_synonyms
 from services.context.labels import Neighbour
 from services.context.narrative import NarrativeRules, compose
 
@@ -49,6 +49,7 @@ def render(case: dict[str, Any]) -> str:
         f"\nchunks: {len(chunk(narrative, lambda text: 2 + len(text.split())))}",
         f"keywords: {', '.join(f'{token} {weight:.2f}' for token, weight in weighted)}",
         f"whole names: {' | '.join(whole_names(asset))}",
+        f"whole synonyms: {' | '.join(whole_synonyms(asset))}",
     ]
     return "\n".join(lines) + "\n"
 

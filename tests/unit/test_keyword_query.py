@@ -58,7 +58,7 @@ def test_what_is_common_grows_with_the_corpus() -> None:
 def test_a_question_without_words_is_worth_nothing(query: str) -> None:
     asked = keyword_query(query, {}, 100)
     assert (asked.terms, asked.total_idf, asked.whole_query) == ((), 0.0, "")
-    assert keyword_score(0.0, asked.total_idf, named=False) == 0.0
+    assert keyword_score(0.0, asked.total_idf, whole=False) == 0.0
 
 
 def test_a_very_long_question_is_represented_by_its_first_words() -> None:
@@ -75,7 +75,7 @@ def test_an_empty_corpus_knows_no_word() -> None:
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.booleans())
 def test_a_keyword_score_lies_between_none_and_all(matched: float, total: float, named: bool) -> None:
-    score = keyword_score(matched, total, named=named)
+    score = keyword_score(matched, total, whole=named)
     assert 0 <= score <= 1
     if named:
         assert score == 1

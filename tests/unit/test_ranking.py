@@ -21,6 +21,7 @@ PLAIN = Candidate(
     asset_key=1,
     id="a",
     named=False,
+    called=False,
     best_cosine=0.5,
     chunk_count=1,
     chunk_number=0,
@@ -95,3 +96,11 @@ def test_near_duplicates_stand_behind_the_first_of_them() -> None:
     alone = replace(PLAIN, asset_key=4, id="d", best_cosine=0.2, siblings=(99,))
     grouped = group_siblings(rank(one, same_shape, declared, alone))
     assert [(item.id, item.siblings) for item in grouped] == [("a", ("b", "c")), ("d", ())]
+
+
+def test_a_synonym_is_a_whole_match_and_pins_nothing() -> None:
+    called = replace(PLAIN, id="z", called=True, best_cosine=0.0)
+    better = replace(PLAIN, id="a", best_cosine=0.9, matched_idf=10.0)
+    ranked = rank(better, called)
+    assert ids(ranked) == ["a", "z"]
+    assert ranked[1].keyword_score == 1.0

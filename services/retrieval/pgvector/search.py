@@ -91,8 +91,8 @@ class PgSearchStore:
 
 
 def _statement(name: str, version: int, **parts: sql.Composed) -> sql.Composed:
-    allowed = sql.SQL(QUERIES["allowed"])
-    return sql.SQL(QUERIES[name]).format(allowed=allowed, **version_names(version), **parts)
+    fragments = {"allowed": sql.SQL(QUERIES["allowed"]), "matched_idf": sql.SQL(QUERIES["matched_idf"])}
+    return sql.SQL(QUERIES[name]).format(**fragments, **version_names(version), **parts)
 
 
 def _scope_row(scope: Scope) -> dict[str, Any]:
@@ -142,6 +142,7 @@ def _candidate(row: Row) -> Candidate:
         asset_key=row["asset_key"],
         id=row["id"],
         named=row["named"],
+        called=row["called"],
         best_cosine=row["best_cosine"],
         chunk_count=row["chunk_count"],
         chunk_number=row["chunk_number"],

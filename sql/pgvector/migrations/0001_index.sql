@@ -120,6 +120,7 @@ CREATE TABLE asset (
     record_digest  bytea NOT NULL,
     keyword_length real NOT NULL,
     whole_names    text[] NOT NULL,
+    whole_synonyms text[] NOT NULL,
     tags           text[] NOT NULL,
     terms          text[] NOT NULL,
     domains        text[] NOT NULL,
@@ -131,6 +132,7 @@ CREATE TABLE asset (
 );
 CREATE INDEX asset_acl ON asset (acl_id);
 CREATE INDEX asset_whole_names ON asset USING gin (whole_names);
+CREATE INDEX asset_whole_synonyms ON asset USING gin (whole_synonyms);
 
 CREATE TABLE asset_document (
     asset_key bigint PRIMARY KEY REFERENCES asset ON DELETE CASCADE,

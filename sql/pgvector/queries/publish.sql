@@ -31,17 +31,21 @@ WHERE change.assets <> 0 OR change.total_length <> 0;
 -- name: publish_assets
 -- What search filters and names by.
 INSERT INTO asset AS published (asset_key, id, source, object_type, name, title, acl_id, record_digest,
-    keyword_length, whole_names, tags, terms, domains, owners, data_products, workspaces, shape, siblings)
+    keyword_length, whole_names, whole_synonyms, tags, terms, domains, owners, data_products, workspaces, shape,
+    siblings)
 SELECT d.asset_key, d.id, d.source, d.object_type, d.name, d.title, d.acl_id, d.record_digest,
-       c.keyword_length, c.whole_names, c.tags, c.terms, c.domains, c.owners, c.data_products, c.workspaces,
+       c.keyword_length, c.whole_names, c.whole_synonyms, c.tags, c.terms, c.domains, c.owners, c.data_products,
+       c.workspaces,
        c.shape, c.siblings
-FROM draft d, jsonb_to_record(d.composed) AS c (keyword_length real, whole_names text[], tags text[], terms text[],
+FROM draft d, jsonb_to_record(d.composed) AS c (keyword_length real, whole_names text[],
+    whole_synonyms text[], tags text[], terms text[],
     domains text[], owners text[], data_products text[], workspaces text[], shape bigint, siblings bigint[])
 WHERE d.asset_key = ANY(%(keys)s)
 ON CONFLICT (asset_key) DO UPDATE
 SET source = excluded.source, object_type = excluded.object_type, name = excluded.name, title = excluded.title,
     acl_id = excluded.acl_id, record_digest = excluded.record_digest, keyword_length = excluded.keyword_length,
-    whole_names = excluded.whole_names, tags = excluded.tags, terms = excluded.terms, domains = excluded.domains,
+    whole_names = excluded.whole_names, whole_synonyms = excluded.whole_synonyms,
+    tags = excluded.tags, terms = excluded.terms, domains = excluded.domains,
     owners = excluded.owners, data_products = excluded.data_products, workspaces = excluded.workspaces,
     shape = excluded.shape, siblings = excluded.siblings
 WHERE (published.*) IS DISTINCT FROM (excluded.*);

@@ -35,6 +35,11 @@ AND (%(critical)s::boolean IS NULL OR coalesce(s.critical, false) = %(critical)s
 AND (%(min_curation_score)s::float8 IS NULL OR s.curation_score >= %(min_curation_score)s)
 AND (%(min_data_quality)s::float8 IS NULL OR s.data_quality_percent >= %(min_data_quality)s);
 
+-- name: matched_idf
+-- What an asset a matches of the query: its postings p of the query's terms q, saturated and normalised by length.
+sum(q.idf * p.weight
+    / (p.weight + %(saturation)s * (1 - %(length_share)s + %(length_share)s * a.keyword_length / %(mean_length)s)));
+
 -- name: visible_vectors
 -- How many vectors the caller may be answered from, counted no further than asked.
 SELECT count(*) AS vectors FROM (
@@ -74,18 +79,17 @@ WITH query_term AS MATERIALIZED (
     JOIN asset a USING (asset_key) JOIN asset_score s USING (asset_key)
     WHERE q.rare AND {allowed}
     GROUP BY a.asset_key
-    ORDER BY sum(q.idf * p.weight
-                 / (p.weight + %(saturation)s * (1 - %(length_share)s + %(length_share)s * a.keyword_length
-                                                 / %(mean_length)s))) DESC, a.id COLLATE "C"
+    ORDER BY {matched_idf} DESC, a.id COLLATE "C"
     LIMIT %(pool)s
 ), name_hit AS (
     SELECT a.asset_key FROM asset a JOIN asset_score s USING (asset_key)
-    WHERE a.whole_names && %(whole_query)s AND {allowed}
-    ORDER BY a.id COLLATE "C" LIMIT %(pool)s
+    WHERE (a.whole_names && %(whole_query)s OR a.whole_synonyms && %(whole_query)s) AND {allowed}
+    ORDER BY NOT a.whole_names && %(whole_query)s, a.id COLLATE "C" LIMIT %(pool)s
 ), hit AS (
     SELECT asset_key FROM vector_hit UNION SELECT asset_key FROM keyword_hit UNION SELECT asset_key FROM name_hit
 )
-SELECT a.asset_key, a.id, a.whole_names && %(whole_query)s AS named, a.shape, a.siblings,
+SELECT a.asset_key, a.id, a.whole_names && %(whole_query)s AS named,
+       a.whole_synonyms && %(whole_query)s AS called, a.shape, a.siblings,
        s.signals, s.curation_score, s.eligible,
        nearest.number AS chunk_number, 1 - nearest.distance AS best_cosine, coalesce(chunks.count, 0) AS chunk_count,
        coalesce(keyword.matched_idf, 0) AS matched_idf
@@ -98,15 +102,13 @@ LEFT JOIN LATERAL (
 ) AS nearest ON true
 LEFT JOIN LATERAL (SELECT count(*) FROM {embedding} e WHERE e.asset_key = hit.asset_key) AS chunks ON true
 LEFT JOIN LATERAL (
-    SELECT sum(q.idf * p.weight
-               / (p.weight + %(saturation)s * (1 - %(length_share)s + %(length_share)s * a.keyword_length
-                                               / %(mean_length)s))) AS matched_idf
+    SELECT {matched_idf} AS matched_idf
     FROM query_term q JOIN posting p ON p.term = q.term AND p.asset_key = hit.asset_key
 ) AS keyword ON true;
 
 -- name: browse
 -- Assets without a question, by name.
-SELECT a.asset_key, a.id, false AS named, a.shape, a.siblings, s.signals, s.curation_score, s.eligible,
+SELECT a.asset_key, a.id, false AS named, false AS called, a.shape, a.siblings, s.signals, s.curation_score, s.eligible,
        NULL::integer AS chunk_number, NULL::float8 AS best_cosine, 0 AS chunk_count, 0::float8 AS matched_idf
 FROM asset a JOIN asset_score s USING (asset_key)
 WHERE {allowed}
