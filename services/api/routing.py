@@ -84,11 +84,6 @@ def _guarded(route: Route, keys: Keys) -> Callable[..., Response]:
     return view
 
 
-def is_absent(value: object) -> bool:
-    """For `exclude_if`: a field without a value is left out of the answer."""
-    return value is None
-
-
 def json_response(
     document: BaseModel, *, index_version: int | None = None, data_age_seconds: float | None = None
 ) -> Response:

@@ -129,8 +129,13 @@ def _said(value: Any) -> Any:
 
 
 def asset_key(asset_id: str) -> int:
-    """The internal 63-bit key of an asset id: the first 8 bytes of its SHA-256, sign bit cleared."""
-    return int.from_bytes(hashlib.sha256(asset_id.encode()).digest()[:8], "big") & 0x7FFF_FFFF_FFFF_FFFF
+    """The internal 63-bit key of an asset id."""
+    return text_key(asset_id)
+
+
+def text_key(text: str) -> int:
+    """A number of 63 bits that stands for a text: the first 8 bytes of its SHA-256, sign bit cleared."""
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") & 0x7FFF_FFFF_FFFF_FFFF
 
 
 def canonical_json(value: Any) -> str:

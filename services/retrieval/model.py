@@ -15,7 +15,7 @@ LIMIT_MAX = 50
 CANDIDATE_LIMIT_MAX = 200
 
 
-def _absent(value: object) -> bool:
+def is_absent(value: object) -> bool:
     """What is optional in an answer is left out when there is none; everywhere else null means "no such signal"."""
     return value is None
 
@@ -131,9 +131,9 @@ class Result(BaseModel):
     final_score: float
     matched: Matched | None
     warnings: tuple[str, ...] = ()
-    pinned: str | None = Field(default=None, exclude_if=_absent)
-    siblings: Siblings | None = Field(default=None, exclude_if=_absent)
-    explain: Explanation | None = Field(default=None, exclude_if=_absent)
+    pinned: str | None = Field(default=None, exclude_if=is_absent)
+    siblings: Siblings | None = Field(default=None, exclude_if=is_absent)
+    explain: Explanation | None = Field(default=None, exclude_if=is_absent)
 
 
 class Refusal(BaseModel):
@@ -156,4 +156,4 @@ class SearchAnswer(BaseModel):
     mode: Mode
     results: tuple[Result, ...]
     took_ms: float
-    refusal: Refusal | None = Field(default=None, exclude_if=_absent)
+    refusal: Refusal | None = Field(default=None, exclude_if=is_absent)

@@ -9,11 +9,10 @@ from flask import Response, g
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.access.principal import Permission, Principal
-from services.api.routing import Answer, Route, is_absent, json_response
+from services.api.routing import Answer, Route, json_response
 from services.api.services import Assets
-from services.errors import AssetNotFound
 from services.retrieval.asset_view import AssetView, ChunkView, CurationPart
-from services.retrieval.model import GovernancePart
+from services.retrieval.model import GovernancePart, is_absent
 
 
 class AssetAnswer(BaseModel):
@@ -47,8 +46,6 @@ def asset_answer(view: AssetView, caller: Principal, request_id: str) -> AssetAn
 
 def asset_routes(service: Assets) -> tuple[Route, ...]:
     def asset(caller: Principal, asset_id: str) -> Response:
-        if "\x00" in asset_id:
-            raise AssetNotFound("no id holds a NUL character")  # and no store could be asked for one
         view = service.get(asset_id, caller)
         return json_response(
             asset_answer(view, caller, g.request_id),

@@ -8,8 +8,9 @@ from flask import Response, g
 from pydantic import BaseModel, ConfigDict, Field
 
 from services.access.principal import Permission, Principal
-from services.api.routing import Answer, Route, is_absent, json_response
+from services.api.routing import Answer, Route, json_response
 from services.api.services import ReadinessProbe, Status
+from services.retrieval.model import is_absent
 from services.retrieval.status import DriftReport, RecentRun, SourceStatus, StatusReport
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from psycopg import Connection
 
 from services.access.rule import AccessRule, Level
-from services.catalog.model import canonical_json
+from services.catalog.model import canonical_json, text_key
 from services.index.pgvector.database import Row
 from services.sql_files import load_queries
 
@@ -17,10 +16,9 @@ QUERIES = load_queries("pgvector/queries/drafts.sql")
 
 
 def acl_id(rule: AccessRule) -> int:
-    """The 63-bit id of an access rule: the first 8 bytes of a SHA-256 over its canonical form, sign bit cleared."""
+    """The 63-bit id of an access rule: the key of its canonical form."""
     lists = [rule.groups, rule.users, rule.denied_groups, rule.denied_users]
-    spelled = canonical_json([int(rule.classification), *map(list, lists)])
-    return int.from_bytes(hashlib.sha256(spelled.encode()).digest()[:8], "big") & 0x7FFF_FFFF_FFFF_FFFF
+    return text_key(canonical_json([int(rule.classification), *map(list, lists)]))
 
 
 def intern_rules(connection: Connection[Row], rules: Iterable[AccessRule]) -> dict[AccessRule, int]:
