@@ -102,9 +102,9 @@ class RefreshSteps:
         run = self._stores.runs.run(run_id)
         source = self._configured(source_name).open()
         started = time.monotonic()
-        with_rehearsal = self._rehearse_listing if run.dry_run else self._keep_listing
+        list_source = self._rehearse_listing if run.dry_run else self._keep_listing
         try:
-            listing, counts = with_rehearsal(run, source)
+            listing, counts = list_source(run, source)
         except VouchError as error:
             self._stores.runs.end_listing(run_id, source_name, Outcome.FAILED, str(error))
             raise
