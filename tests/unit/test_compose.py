@@ -135,6 +135,7 @@ def test_only_the_services_that_need_a_secret_have_it() -> None:
         return {name for name, held, _ in environment() if held == variable}
 
     assert holders("VOUCH_DATABASE_URL") == {"vouch-migrate", "vouch-api", "airflow-scheduler"}
+    assert holders("VOUCH_LOG_LEVEL") == {"vouch-api"}  # Airflow configures the logging of its tasks itself
     signing = {"airflow-api-server", "airflow-scheduler", "airflow-triggerer"}
     assert holders("AIRFLOW__API_AUTH__JWT_SECRET") == holders("AIRFLOW__API__SECRET_KEY") == signing
     assert holders("AIRFLOW_ADMIN_PASSWORD") == {"airflow-api-server"}
