@@ -62,7 +62,10 @@ def db_migrate() -> None:
 
 @db.command("uri")
 def db_uri() -> None:
-    """Print the URI of the index database (with its password, if it has one)."""
+    """Print the URI of the index database (with its password, if it has one).
+
+    The embedded server is started for it, and brought up to date.
+    """
     click.echo(database_uri(settings_for_command()))
 
 
@@ -74,7 +77,7 @@ def _embedded_only(settings: Settings) -> Settings:
 
 @click.group()
 def sources() -> None:
-    """The configured sources: list, test."""
+    """The configured sources: list, test, forget."""
 
 
 @sources.command("list")
@@ -105,6 +108,17 @@ def sources_test(name: str | None) -> None:
         click.echo(f"{item.name}: {open_source(item).probe()}")
 
 
+@sources.command("forget")
+@click.argument("name")
+def sources_forget(name: str) -> None:
+    """Refresh a source that `refresh --jsonl` registered no longer; what it brought stays in the index."""
+    with index_stores(settings_for_command()) as stores:
+        forgotten = stores.sources.forget(name)
+    if not forgotten:
+        raise PermanentError(f"no registered source is named {name!r}; vouch sources list shows them all")
+    click.echo("forgotten; its assets stay in the index")
+
+
 def _place(source: object) -> str:
     path, connection = getattr(source, "path", None), getattr(source, "connection", None)
     return str(path) if path else f"connection {connection}" if connection else "dsn"
@@ -118,7 +132,10 @@ def config() -> None:
 @config.command("check")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def config_check(as_json: bool) -> None:
-    """Check settings, rules and sources file, and list every setting with its value; secrets stay hidden."""
+    """Check settings, rules and sources file, and list every setting with its value; secrets stay hidden.
+
+    Sources that the command line registered stand in the index database: the embedded server is started for them.
+    """
     settings = settings_for_command()
     thresholds(settings)
     trust_rules(settings)
