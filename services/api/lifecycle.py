@@ -19,6 +19,8 @@ log = structlog.get_logger("vouch.api.access")
 
 
 def register_lifecycle(app: Flask, metrics: ApiMetrics) -> None:
+    """Every request gets an id, is timed, counted and logged by its rule; answers of /v1 are stored nowhere."""
+
     def begin() -> None:
         g.started = time.perf_counter()
         g.request_id = request_id(request.headers.get(REQUEST_ID_HEADER))

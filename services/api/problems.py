@@ -62,6 +62,7 @@ class RequestRefused(Exception):
 
 
 def problem_response(refused: RequestRefused) -> Response:
+    """The refusal as problem+json (RFC 9457); `instance` is the id of the request."""
     problem = Problem(
         type=f"urn:vouch:problem:{refused.kind}",
         title=refused.kind.replace("-", " ").capitalize(),

@@ -65,6 +65,7 @@ class Route:
 
 
 def add_routes(app: Flask, routes: tuple[Route, ...], keys: Keys) -> None:
+    """Serve the routes; those that are `keyed` find out who is calling before their view runs."""
     for route in routes:
         view = _guarded(route, keys) if route.keyed else route.view
         app.add_url_rule(route.path, endpoint=route.name, view_func=view, methods=[route.method])

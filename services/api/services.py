@@ -55,6 +55,8 @@ class Keys(Protocol):
 
 @dataclass(frozen=True)
 class QueryServices:
+    """One of each, shared by all requests and so by all threads."""
+
     search: Search
     assets: Assets
     worklist: Worklist

@@ -37,6 +37,8 @@ ID_BYTES_LIMIT = 2048  # an index over ids holds no longer entries
 
 
 class ObjectType(StrEnum):
+    """What an asset is. Which attributes it has and which trust signals count on it depend on this."""
+
     TABLE = "table"
     FILE = "file"
     REPORT = "report"

@@ -25,6 +25,8 @@ TOP_VALUES_KEPT = 50
 
 
 class CertificationStatus(StrEnum):
+    """Only `certified` adds to the governance score, and that until it expires; the others but `none` are warnings."""
+
     CERTIFIED = "certified"
     CAUTIONED = "cautioned"
     VIOLATED = "violated"
@@ -33,10 +35,12 @@ class CertificationStatus(StrEnum):
 
 
 def empty_when_null(value: Any) -> Any:
+    """For lists: a source may write null for what it has none of."""
     return () if value is None else value
 
 
 def default_when_null(value: Any) -> Any:
+    """For nested records: null stands for one that says nothing."""
     return {} if value is None else value
 
 
@@ -86,12 +90,16 @@ class Part(BaseModel):
 
 
 class Descriptions(Part):
+    """As the source holds it, as people wrote it for the business, as engineers wrote it; any markup still in it."""
+
     source: str | None = None
     business: str | None = None
     technical: str | None = None
 
 
 class GovernanceRole(Part):
+    """`role` is owner, steward, custodian or any other text; `name` is a person or team as the catalog writes it."""
+
     role: str
     name: str
 
@@ -108,6 +116,8 @@ class TermLink(Part):
 
 
 class CustomField(Part):
+    """A field that the catalog's users defined. Its name may make its value a stand-in for a trust signal."""
+
     name: str
     value: Scalar = None
 
@@ -117,6 +127,8 @@ def _lower_case(value: Any) -> Any:
 
 
 class Certification(Part):
+    """A status without `expires_at` holds for good."""
+
     status: Annotated[CertificationStatus, BeforeValidator(_lower_case)] = CertificationStatus.NONE
     type: str | None = None
     by: str | None = None
@@ -132,6 +144,8 @@ def _top_values(value: Any) -> Any:
 
 
 class Column(Part):
+    """A column of a table, file or report, or an attribute of an API, with its values as the source profiled them."""
+
     name: str
     data_type: str | None = None
     title: str | None = None
@@ -154,6 +168,8 @@ class RelationshipKind(StrEnum):
 
 
 class Relationship(Part):
+    """A tie to the asset of the id `target`; both lists of columns run parallel. `confirmed`: checked, not guessed."""
+
     kind: RelationshipKind
     columns: Strings = ()
     target: str
@@ -162,11 +178,15 @@ class Relationship(Part):
 
 
 class Lineage(Part):
+    """Ids of the assets that this one is made from, and of those made from it; direct ones only."""
+
     upstream: Strings = ()
     downstream: Strings = ()
 
 
 class Usage(Part):
+    """Of the last 30 days."""
+
     queries_30d: int | None = Field(default=None, ge=0)
     users_30d: int | None = Field(default=None, ge=0)
 

@@ -28,6 +28,8 @@ Vectors = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class StoredRecord:
+    """What is known of a record that a source brought before; `payload_hash` tells whether it changed."""
+
     source: str
     asset_key: int
     id: str
@@ -47,6 +49,8 @@ class IncomingRecord:
 
 @dataclass(frozen=True)
 class QuarantineEntry:
+    """A record that failed at a stage. (source, record_ref, stage) finds it again; another attempt counts on it."""
+
     source: str
     record_ref: str
     stage: str
@@ -84,6 +88,8 @@ class Draft:
 
 @dataclass(frozen=True)
 class UncomposedDraft:
+    """As much of a draft as composing takes."""
+
     asset_key: int
     id: str
     source: str
@@ -93,6 +99,8 @@ class UncomposedDraft:
 
 @dataclass(frozen=True)
 class ComposedChunk:
+    """A chunk of the narrative, numbered from 0; `content_hash` is the hexadecimal key of its vector."""
+
     number: int
     section: str
     text: str
@@ -151,21 +159,29 @@ OF_DRAFTS = Wanted()
 class RecordStore(Protocol):
     """What the sources said, one row per (source, id)."""
 
-    def stored(self, keys: Sequence[int]) -> tuple[StoredRecord, ...]: ...
+    def stored(self, keys: Sequence[int]) -> tuple[StoredRecord, ...]:
+        """The records of these keys, of whichever source."""
+        ...
 
     def merge(self, run_id: str, source: str, *, overlay: bool, records: Sequence[IncomingRecord]) -> int:
         """Write the records that differ; rows written."""
         ...
 
-    def keys(self, source: str) -> npt.NDArray[np.int64]: ...
+    def keys(self, source: str) -> npt.NDArray[np.int64]:
+        """The key of each record of the source, each once, in no order."""
+        ...
 
-    def quarantine(self, run_id: str, entries: Sequence[QuarantineEntry]) -> None: ...
+    def quarantine(self, run_id: str, entries: Sequence[QuarantineEntry]) -> None:
+        """Keep what failed; what an earlier run kept already counts one attempt more."""
+        ...
 
     def resolve_quarantine(self, run_id: str, stage: str, source: str | None) -> None:
         """Forget what this run, having looked at all of it, did not reject again."""
         ...
 
-    def quarantined(self, limit: int) -> tuple[Mapping[str, Any], ...]: ...
+    def quarantined(self, limit: int) -> tuple[Mapping[str, Any], ...]:
+        """The newest entries first, as plain values."""
+        ...
 
 
 class DraftStore(Protocol):
@@ -184,7 +200,9 @@ class DraftStore(Protocol):
         """Merge drafts, and draft again what refers to those whose label changed. Tightened access holds at once."""
         ...
 
-    def uncomposed(self, after_key: int, limit: int) -> tuple[UncomposedDraft, ...]: ...
+    def uncomposed(self, after_key: int, limit: int) -> tuple[UncomposedDraft, ...]:
+        """The next drafts to compose behind that key, in the order of keys."""
+        ...
 
     def neighbours(self, keys: Sequence[int]) -> tuple[Neighbour, ...]:
         """What is known of these assets, from their drafts or else as published."""
@@ -216,7 +234,9 @@ class EmbeddingStore(Protocol):
         """Content hash -> text, of those in the source's key range that have no vector."""
         ...
 
-    def add_vectors(self, run_id: str, hashes: Sequence[str], vectors: Vectors) -> int: ...
+    def add_vectors(self, run_id: str, hashes: Sequence[str], vectors: Vectors) -> int:
+        """Cache one vector per content hash (row by row, shape (hashes, dimension)); how many were new."""
+        ...
 
     def ensure_version(self, model: ModelIdentity) -> int:
         """The version of this model, made (as "building") when there is none."""
@@ -255,4 +275,6 @@ class IndexStores(Protocol):
     @property
     def history(self) -> HistoryStore: ...
 
-    def rehearsal(self) -> AbstractContextManager[IndexStores]: ...
+    def rehearsal(self) -> AbstractContextManager[IndexStores]:
+        """The same stores within one transaction that is undone at the end, whatever happens in it."""
+        ...

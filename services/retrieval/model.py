@@ -29,6 +29,8 @@ LevelName = Annotated[Literal["Public", "Internal", "Confidential", "Restricted"
 
 
 class Mode(StrEnum):
+    """Analysis answers from eligible assets or refuses; discovery shows everything visible, also without a question."""
+
     ANALYSIS = "analysis"
     DISCOVERY = "discovery"
 

@@ -65,6 +65,8 @@ class Details:
 
 @dataclass(frozen=True)
 class StoredAsset:
+    """One visible asset as it is published; nothing is left out yet. `classification` is a `Level`."""
+
     asset_key: int
     payload: Mapping[str, Any]
     narrative: str

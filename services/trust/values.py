@@ -27,6 +27,8 @@ _WRITTEN_DAY = re.compile(r"([0-9]{1,2})([./])([0-9]{1,2})\2([0-9]{4})")
 
 
 class Legibility(StrEnum):
+    """Whether a value could be read. Only what was READ counts; an UNREADABLE one is reported."""
+
     READ = "read"
     BLANK = "blank"  # nothing was filled in, or a placeholder
     UNREADABLE = "unreadable"
