@@ -22,7 +22,7 @@ from services.index.model_folder import ModelFolder
 
 @dataclass(frozen=True)
 class BackendRecord:
-    """How one backend did against the reference. `file_sha256` (hex) is empty for a backend without a file."""
+    """How one backend did against the reference. `file_sha256` (hex) is that of the export it was, if it was one."""
 
     backend: str
     made_with: str

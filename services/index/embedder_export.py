@@ -81,7 +81,9 @@ def has_bfloat16() -> bool:
 def main(arguments: list[str]) -> None:
     model_id, model_folder, backends_folder = arguments
     folder = ModelFolder(model_id, Path(model_folder))
-    ensure_export(load_model(folder, threads=1), folder, BackendStore(Path(backends_folder), folder))
+    store = BackendStore(Path(backends_folder), folder)
+    if not export_is_settled(store):  # before the long imports
+        ensure_export(load_model(folder, threads=1), folder, store)
 
 
 def _export(model: SentenceTransformer, folder: ModelFolder, file: Path) -> BackendRecord:

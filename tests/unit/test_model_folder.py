@@ -57,6 +57,18 @@ def test_a_model_that_does_not_say_its_limit_has_the_usual_one(folder: Path) -> 
 
 
 @pytest.mark.parametrize(
+    ("tokenizer_says", "positions", "limit"), [(64, 512, 64), (10**30, 512, 512), (None, 512, 512), (512, -1, 512)]
+)
+def test_a_newer_folder_leaves_the_limit_to_tokenizer_and_positions(
+    folder: Path, tokenizer_says: int | None, positions: int, limit: int
+) -> None:
+    (folder / "sentence_bert_config.json").write_text("{}")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"model_max_length": tokenizer_says}))
+    (folder / "config.json").write_text(json.dumps({"hidden_size": 12, "max_position_embeddings": positions}))
+    assert ModelFolder("m", folder).tokens_limit == limit
+
+
+@pytest.mark.parametrize(
     ("file", "content", "said"),
     [
         ("model.safetensors", None, "no weights"),
