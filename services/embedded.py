@@ -36,6 +36,7 @@ SERVER_ACCOUNT = "pgserver"
 SOCKET_PORT = 5432  # only names the socket file; given explicitly because PGPORT would change both ends
 LONGEST_SOCKET_PATH = 100  # bytes; the kernel's limit is 107 on Linux and 103 on macOS
 WAIT_SECONDS = 60
+UNFIT_IN_PATHS = frozenset('"`$\\\n')
 POLL_SECONDS = 0.05
 # A data folder is written once and lives on fast local storage; durability (fsync, synchronous_commit) stays on.
 TUNING = """
@@ -59,7 +60,11 @@ class EmbeddedServer:
 
     @property
     def data_folder(self) -> Path:
-        return self.home.expanduser().resolve() / "pgdata"
+        home = self.home.expanduser().resolve()
+        # pg_ctl hands the path to a shell of its own, inside double quotes.
+        if unfit := UNFIT_IN_PATHS & set(str(home)):
+            raise SettingsError(f"VOUCH_HOME {str(home)!r} has {' '.join(sorted(unfit))} in it; choose another folder")
+        return home / "pgdata"
 
     @property
     def socket_folder(self) -> Path:

@@ -10,6 +10,8 @@ import structlog
 
 def configure_logging(level: str) -> None:
     """Send the process's logs to standard error as JSON lines from `level` (debug, info, warning, error) upwards."""
+    # The pool tells every failed attempt to connect; what comes of them is raised, and said once, by whoever asked.
+    logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -191,7 +191,16 @@ def open_refresh(
             source.name: configured(source, source.name not in in_file)
             for source in (*source_settings(settings, database), *(() if also is None else (also,)))
         }
+        _require_known(settings.gate_threshold_by_source, sources)
         yield RefreshSteps(PgIndexStores(database), sources, composer, model, _limits(settings), progress)
+
+
+def _require_known(threshold_by_source: Iterable[str], sources: Iterable[str]) -> None:
+    known = set(sources)
+    unknown = sorted(set(threshold_by_source) - known)
+    if unknown:
+        named = ", ".join(sorted(known)) or "none"
+        raise SettingsError(f"VOUCH_GATE_THRESHOLD_BY_SOURCE: no source is named {unknown[0]!r}; known are: {named}")
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from services.access.rule import AccessRule
 from services.catalog.model import Asset
-from services.catalog.parts import Column, TermLink
+from services.catalog.parts import Column, CustomField, TermLink
 from services.context.facts import shown_terms, term_definition, term_name, term_place
 from services.context.labels import Neighbour, Surroundings, surroundings
 from services.context.narrative import NarrativeRules, containers
@@ -109,7 +109,7 @@ def _fields(
     yield fields.details, _details(asset, around)
     yield fields.descriptions, _descriptions(asset, (*terms, *column_terms))
     yield fields.column_descriptions, (said(column.description) for column in columns)
-    yield fields.custom_fields, map(said, _custom_fields(asset))
+    yield fields.custom_fields, map(said, _custom_fields(around.told(asset.custom_fields)))
     yield fields.values, _values(asset, own, rules)
 
 
@@ -137,8 +137,8 @@ def _descriptions(asset: Asset, terms: Iterable[TermLink]) -> Iterator[str]:
     yield from map(term_definition, terms)
 
 
-def _custom_fields(asset: Asset) -> Iterator[str]:
-    for item in asset.custom_fields:
+def _custom_fields(fields: Iterable[CustomField]) -> Iterator[str]:
+    for item in fields:
         yield item.name
         if item.value is not None and not isinstance(item.value, bool):
             yield str(item.value)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from services.access.rule import AccessRule, at_least_as_visible
 from services.catalog.model import Asset, ObjectType
+from services.catalog.parts import CustomField
 from services.context.prose import cleaned, said
 from services.text.identifiers import spelled_as_words
 from services.text.tokens import normal_form
 
+_ID_LIKE = re.compile(r"[^\s:./]*[:./]\S*")  # a custom field may hold an id; a plain word or sentence is none
 _RAW_ID = re.compile(r"\S+:\S+|\d+")
 
 
@@ -43,8 +45,13 @@ def reference_ids(asset: Asset) -> tuple[str, ...]:
         attributes.parent_story,
         attributes.parent,
         *attributes.child_stories,
+        *(value for value in _texts(asset.custom_fields) if _ID_LIKE.fullmatch(value)),
     )
     return tuple(dict.fromkeys(reference for reference in references if reference and reference != asset.id))
+
+
+def _texts(fields: Iterable[CustomField]) -> Iterator[str]:
+    return (field.value for field in fields if isinstance(field.value, str))
 
 
 def visible_neighbours(own: AccessRule, neighbours: Iterable[Neighbour]) -> Mapping[str, Neighbour]:
@@ -63,6 +70,14 @@ class Surroundings:
         """The words for an asset known by id; None when it is unknown, hidden, or has no words."""
         neighbour = self.visible.get(asset_id)
         return neighbour_label(neighbour) if neighbour else None
+
+    def told(self, fields: Iterable[CustomField]) -> Iterator[CustomField]:
+        """The custom fields that may be told: one with a hidden id is left out, a visible id gives way to its words."""
+        for field in fields:
+            if field.value in self.hidden_ids:
+                continue
+            known = isinstance(field.value, str) and field.value in self.visible
+            yield field.model_copy(update={"value": self.label(str(field.value))}) if known else field
 
     def label_or_name(self, reference: str) -> str | None:
         """As `label`; a reference that no asset answers to is taken for a name, unless it looks like a raw id."""

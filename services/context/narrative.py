@@ -105,7 +105,7 @@ def _sections(
     yield "business terms", "\n".join(term_sentences(asset.terms, around))
     yield "tags", _sentence_of("It is tagged", tag_phrases(asset.tags))
     yield "data products", _sentence_of("It belongs to the data product", _data_products(asset, around))
-    yield "custom fields", "\n".join(custom_field_sentences(asset.custom_fields))
+    yield "custom fields", "\n".join(custom_field_sentences(around.told(asset.custom_fields)))
     yield "governance", _sentence_of("It is known as", governance_words)
     yield "columns", "\n".join(column_entries(asset.columns, around))
     yield "relationships", "\n".join(relationship_sentences(asset, around))

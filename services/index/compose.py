@@ -28,7 +28,7 @@ from services.trust.rules import TrustRules
 
 # Raise it when the same asset must come out differently: every asset is then composed again, on the next refresh.
 # Scores have a version of their own in `scoring`.
-COMPOSER_VERSION = 4
+COMPOSER_VERSION = 5
 # An index over whole names holds no longer ones, and nobody types them.
 WHOLE_NAME_BYTES_LIMIT = 2048
 

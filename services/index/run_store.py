@@ -98,6 +98,10 @@ class SourceStore(Protocol):
 
     def put_sources(self, entries: Sequence[SourceEntry]) -> None: ...
 
+    def forget(self, name: str) -> bool:
+        """Take a registration back; False when no source of that name was registered. Its assets stay."""
+        ...
+
     def sources(self) -> tuple[Mapping[str, Any], ...]:
         """Each source with its record count, last listing and data age, as plain values."""
         ...

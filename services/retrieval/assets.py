@@ -152,7 +152,7 @@ def _is_hidden(value: Any, hidden: frozenset[str]) -> bool:
 
 def _names_hidden(value: Any, hidden: frozenset[str]) -> bool:
     if isinstance(value, dict):
-        return _is_hidden(value.get("id"), hidden) or _is_hidden(value.get("target"), hidden)
+        return any(_is_hidden(value.get(key), hidden) for key in ("id", "target", "value"))
     return _is_hidden(value, hidden)
 
 

@@ -177,6 +177,25 @@ def test_an_empty_file_leaves_the_index_alone(vouch: Any, assets_file: Path) -> 
     assert json.loads(vouch("search", "orders of customers", "--json").stdout)["results"][0]["id"] == "t:orders"
 
 
+def test_a_registered_file_can_be_forgotten(vouch: Any, assets_file: Path) -> None:
+    vouch("refresh", "--jsonl", str(assets_file))
+    assets_file.unlink()
+    vouch("refresh", exit_code=1)
+    vouch("sources", "forget", "bench-assets")
+    assert "no source is configured" in vouch("refresh", exit_code=1).stderr
+    assert "no registered source" in vouch("sources", "forget", "bench-assets", exit_code=1).stderr
+    assert json.loads(vouch("search", "orders of customers", "--json").stdout)["results"][0]["id"] == "t:orders"
+
+
+def test_a_threshold_names_a_source_that_there_is(
+    vouch: Any, assets_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOUCH_GATE_THRESHOLD_BY_SOURCE", '{"bench-asset": 60}')
+    refused = vouch("refresh", "--jsonl", str(assets_file), exit_code=1).stderr
+    assert "'bench-asset'" in refused
+    assert "bench-assets" in refused
+
+
 def test_settings_are_checked(vouch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "all of this is valid" in vouch("config", "check").stdout
     monkeypatch.setenv("VOUCH_GATE_TRESHOLD", "60")

@@ -223,3 +223,9 @@ def test_an_ordinary_user_runs_it_as_themselves() -> None:
             assert answer(server, "SELECT 1") == 1
         finally:
             server.stop()
+
+
+@pytest.mark.parametrize("name", ['a "home"', "a $HOME", "a `home`", "a \\home"])
+def test_a_home_that_a_shell_would_read_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="VOUCH_HOME"):
+        EmbeddedServer(tmp_path / name).start()

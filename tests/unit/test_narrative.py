@@ -257,3 +257,15 @@ def test_a_highly_classified_column_may_speak_in_an_asset_classified_as_high() -
     asset = table(columns=[{"name": "home", "classification": "Confidential", "top_values": ["Aarhus"]}])
 
     assert "Aarhus" in told(asset, own=access_rule("Confidential"))
+
+
+def test_a_custom_field_that_holds_an_id_is_told_by_words_or_not_at_all() -> None:
+    asset = table(custom_fields=[{"name": "Source of", "value": "t:other"}, {"name": "Cadence", "value": "daily"}])
+    assert reference_ids(asset) == ("t:other",)
+    open_one = {"t:other": neighbour("t:other", "falcon_plan", access_rule("Public"))}
+    hidden_one = {"t:other": neighbour("t:other", "falcon_plan", access_rule("Restricted"))}
+    assert "falcon plan" in words_known(asset, open_one)
+    words = words_known(asset, hidden_one)
+    assert "falcon" not in words
+    assert "other" not in words
+    assert "daily" in words

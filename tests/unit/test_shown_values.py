@@ -74,3 +74,14 @@ def test_what_refers_to_a_hidden_asset_goes_and_names_that_read_like_its_id_stay
         "lineage": {"upstream": ["items"]},
         "attributes": {"domain": "Sales"},
     }
+
+
+def test_a_custom_field_with_a_hidden_id_is_no_field() -> None:
+    payload = {
+        "id": "a",
+        "custom_fields": [{"name": "source of", "value": "t:secret"}, {"name": "cadence", "value": "daily"}],
+    }
+    assert without_references(payload, frozenset({"t:secret"})) == {
+        "id": "a",
+        "custom_fields": [{"name": "cadence", "value": "daily"}],
+    }

@@ -104,6 +104,10 @@ class PgSourceStore:
             for entry in entries:
                 connection.execute(QUERIES["source_put"], vars(entry))
 
+    def forget(self, name: str) -> bool:
+        with self._database.transaction() as connection:
+            return connection.execute(QUERIES["source_forget"], {"name": name}).rowcount == 1
+
     def sources(self) -> tuple[Mapping[str, Any], ...]:
         with self._database.transaction() as connection:
             return tuple(connection.execute(QUERIES["sources_list"]).fetchall())

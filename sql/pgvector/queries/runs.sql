@@ -83,6 +83,10 @@ SET kind = excluded.kind, overlay = excluded.overlay, path = excluded.path, regi
 WHERE (known.kind, known.overlay, known.path, known.registered)
       IS DISTINCT FROM (excluded.kind, excluded.overlay, excluded.path, excluded.registered);
 
+-- name: source_forget
+-- The command line's registration is taken back; what the source said stays.
+UPDATE source SET registered = false WHERE name = %(name)s AND registered;
+
 -- name: sources_list
 -- Every known source with what it has in the index and how its last listing ended.
 SELECT source.name, source.kind, source.overlay, source.path, source.registered,
