@@ -56,6 +56,7 @@ def now() -> datetime:
 
 
 def embedded_server(settings: Settings) -> EmbeddedServer:
+    """The server below VOUCH_HOME, whether it runs or not."""
     return EmbeddedServer(settings.home)
 
 
@@ -103,6 +104,7 @@ def _backends_folder(settings: Settings) -> Path:
 
 
 def trust_rules(settings: Settings) -> TrustRules:
+    """The shipped rules and what the settings' file adds. Raises RulesError naming line and key."""
     return load_rules(settings.trust_rules)
 
 
@@ -117,6 +119,7 @@ def thresholds(settings: Settings) -> GateThresholds:
 
 @contextmanager
 def index_database(settings: Settings) -> Iterator[PgDatabase]:
+    """The index database, its connections closed afterwards. Starts the embedded server where none is configured."""
     database = PgDatabase(database_uri(settings), pool_size=settings.pool_size)
     try:
         yield database
