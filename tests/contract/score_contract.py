@@ -111,6 +111,7 @@ class ScoreContract:
         )
         assert store.set_scores(hand.run_id, {items[0].key: scores_of(items[0], curation_score=11.0)}, []) == 1
         assert {item.asset_key for item in store.outdated(NEW_RULES, -1, 10)} == {item.key for item in items[1:]}
+        assert store.set_scores(hand.run_id, {}, []) == 0
 
     def test_scores_are_written_and_verdicts_stay(self, engine: Engine) -> None:
         hand, (item,) = published(engine, {"a": 50}, threshold=40)

@@ -55,11 +55,15 @@ class PgScoreStore:
         return tuple(PublishedAsset(**item) for item in found)
 
     def set_scores(self, run_id: str, scores: Mapping[int, Scores], retold: Sequence[int]) -> int:
-        row = {"keys": list(scores), "scores": [Jsonb(vars(item)) for item in scores.values()]}
+        row = {
+            "keys": list(scores),
+            "curation_scores": [item.curation_score for item in scores.values()],
+            "governance_scores": [item.governance_score for item in scores.values()],
+            "scores": [Jsonb(vars(item)) for item in scores.values()],
+        }
         with fenced(self._database, run_id) as connection:
-            rescored = sql.SQL(QUERIES["rescored"])
-            note_movers(connection, run_id, "rules", rescored, row)
-            written = connection.execute(sql.SQL(QUERIES["set_scores"]).format(rescored=rescored), row).rowcount
+            note_movers(connection, run_id, "rules", sql.SQL(QUERIES["rescored"]), row)
+            written = connection.execute(QUERIES["set_scores"], row).rowcount
             connection.execute(QUERIES["redraft"], {"keys": list(retold)})
         return written
 

@@ -16,12 +16,9 @@ ORDER BY s.asset_key
 LIMIT %(limit)s;
 
 -- name: rescored
--- The scores of a page of published assets, as they are given.
-SELECT given.asset_key, n.*
-FROM unnest(%(keys)s::bigint[], %(scores)s::jsonb[]) AS given (asset_key, scores),
-     jsonb_to_record(given.scores) AS n (signals jsonb, certification text, certification_expires_at timestamptz,
-        critical boolean, data_quality_percent float8, governance jsonb, governance_score float8,
-        curation_score float8, curation jsonb, curation_native boolean, rules_digest text);
+-- The two scores of a page of published assets, as they are given.
+SELECT * FROM unnest(%(keys)s::bigint[], %(curation_scores)s::float8[], %(governance_scores)s::float8[])
+    AS given (asset_key, curation_score, governance_score);
 
 -- name: set_scores
 -- Scores by other rules than before. The verdict stays as it was: it is the gate's to change.
@@ -30,8 +27,11 @@ SET signals = n.signals, certification = n.certification, certification_expires_
     critical = n.critical, data_quality_percent = n.data_quality_percent, governance = n.governance,
     governance_score = n.governance_score, curation_score = n.curation_score, curation = n.curation,
     curation_native = n.curation_native, rules_digest = n.rules_digest
-FROM ({rescored}) AS n
-WHERE n.asset_key = s.asset_key;
+FROM (SELECT * FROM unnest(%(keys)s::bigint[], %(scores)b::jsonb[])) AS given (asset_key, scores),
+     jsonb_to_record(given.scores) AS n (signals jsonb, certification text, certification_expires_at timestamptz,
+        critical boolean, data_quality_percent float8, governance jsonb, governance_score float8,
+        curation_score float8, curation jsonb, curation_native boolean, rules_digest text)
+WHERE given.asset_key = s.asset_key;
 
 -- name: redraft
 -- Published assets whose narrative has to say something else are drafted again. One that is drafted anyway is not.

@@ -16,10 +16,21 @@ from services.access.rule import Level
 from services.api.app import create_app
 from services.api.config import ApiConfig
 from services.api.services import QueryServices
+from services.catalog.model import ObjectType
 from services.errors import AssetNotFound
 from services.retrieval.asset_view import AssetView, ChunkView, CurationPart
 from services.retrieval.model import Explanation, GovernancePart, Matched, Result, SearchAnswer, SearchRequest
-from services.retrieval.status import Check, Readiness, RecentRun, RunReport, SourceStatus, StatusReport
+from services.retrieval.status import (
+    Check,
+    DriftReport,
+    Readiness,
+    RecentRun,
+    RunReport,
+    ScoreDrift,
+    ScoreMover,
+    SourceStatus,
+    StatusReport,
+)
 from services.retrieval.worklist_view import WorklistItem, WorklistPage, WorklistRequest, WorklistSummary
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -160,6 +171,14 @@ class FakeWorklist:
         yield self.page(request, principal)
 
 
+def _drift(*moved: str) -> ScoreDrift:
+    movers = (
+        ScoreMover(id=name, name=name, object_type=ObjectType.TABLE, score_before=40, score_after=70, cause="data")
+        for name in moved
+    )
+    return ScoreDrift(histogram=(1, *[0] * 9), movers=tuple(movers))
+
+
 @dataclass
 class FakeStatus:
     def status(self, principal: Principal) -> StatusReport:  # noqa: ARG002  (the protocol's)
@@ -174,6 +193,7 @@ class FakeStatus:
             access_age_seconds=20,
             sources=(SourceStatus(name="payroll", kind="jsonl", overlay=False, assets=4, last_run=run),),
             runs=(RecentRun(**run.model_dump(), sources=("payroll",)),),
+            drift=DriftReport(run_id="r1", curation_score=_drift("payroll.salaries"), governance_score=_drift()),
         )
 
 

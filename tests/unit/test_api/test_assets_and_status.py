@@ -94,3 +94,10 @@ def test_status_tells_freshness_to_every_key_and_sources_to_operators_only(api: 
     [source] = operator.json["sources"]
     assert (source["name"], source["last_run"]["counts"]) == ("payroll", {"seen": 4})
     assert operator.json["runs"][0]["sources"] == ["payroll"]
+    drift = operator.json["drift"]
+    assert (drift["run_id"], drift["governance_score"]["movers"]) == ("r1", [])
+    assert drift["curation_score"]["histogram"] == [1, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+    (mover,) = drift["curation_score"]["movers"]
+    assert (mover["id"], mover["score_before"], mover["score_after"], mover["cause"]) == (
+        "payroll.salaries", 40, 70, "data",
+    )  # fmt: skip
