@@ -306,6 +306,16 @@ class TestRules:
         native = world.rows("SELECT id FROM asset JOIN asset_score USING (asset_key) WHERE curation_native")
         assert [row["id"] for row in native] == ["shop.bare"]
 
+    def test_an_index_from_before_components_were_kept_is_scored_once_more(self, world: World) -> None:
+        index = world.index()
+        forget = "governance = NULL, governance_score = NULL, rules_digest = NULL"
+        world.rows(f"UPDATE asset_score SET {forget} RETURNING asset_key")
+        report = world.refresh()
+        assert (report["total"]["rescored"], report["total"]["written"], report["total"]["embedded"]) == (3, 3, 0)
+        assert world.index() == index
+        assert passages(world) == []
+        assert world.refresh()["total"]["written"] == 0
+
     def test_many_pages_are_scored_as_one(self, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
         saved = Saved(world)
         world.rules, world.thresholds = rules_with(world, OWNER_IS_ALL + BLESSED), GateThresholds(50)
