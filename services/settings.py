@@ -25,7 +25,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="forbid")
 
-    home: Path = Field(default=Path(".vouch"), description="embedded database, Airflow home, logs")
+    home: Path = Field(default=Path(".vouch"), description="embedded database, exported models, Airflow home, logs")
     engine: Literal["pgvector"] = Field(default="pgvector", description="where the index lives")
     database_url: SecretStr | None = Field(default=None, description="unset: the embedded PostgreSQL under home")
     sources_file: Path | None = Field(default=None, description="unset: sources.yaml under home, if it is there")
