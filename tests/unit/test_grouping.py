@@ -13,6 +13,7 @@ from services.trust.governance import GovernanceScore
 def ranked(asset_id: str, shape: int | None = None, siblings: tuple[str, ...] = ()) -> Ranked:
     given: dict[str, Any] = {
         "named": False,
+        "called": False,
         "best_cosine": 0.5,
         "chunk_count": 1,
         "chunk_number": 0,
