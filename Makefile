@@ -16,8 +16,9 @@ install: $(INSTALLED) ## build .venv from pyproject.toml and constraints.txt; no
 
 $(INSTALLED): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Vouch needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[airflow,dev]'
+	@echo "installing about 2 GB into $(VENV); this takes some minutes, once"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[airflow,dev]'
 	@touch $@
 
 demo: install ## sample catalog -> Airflow -> index -> API -> an answer; leaves all of it running

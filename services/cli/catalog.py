@@ -160,5 +160,7 @@ def _print_report(report: Mapping[str, Any]) -> None:
     version = f", index version {report['index_version']}" if report["index_version"] else ""
     dry = " (dry run, nothing was changed)" if report["dry_run"] else ""
     console.print(f"run {report['run_id']} {report['status']} in {report['total']['seconds']:.1f} s{version}{dry}")
+    if report["total"]["quarantined"]:
+        console.print("why records are in quarantine: vouch quarantine list")
     if report["error"]:
         console.print(report["error"], style="red", markup=False)

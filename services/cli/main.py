@@ -10,7 +10,8 @@ import click
 from services.cli.catalog import evaluate, refresh, search, show
 from services.cli.demo import demo
 from services.cli.gate import gate
-from services.cli.operations import config, db, keys, quarantine, schema, serve, sources, status
+from services.cli.operations import config, db, keys, quarantine, schema, sources, status
+from services.cli.server import serve
 from services.cli.stewards import trust, worklist
 from services.errors import VouchError
 

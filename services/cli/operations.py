@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime, timedelta
 
 import click
@@ -14,7 +15,7 @@ from services.catalog.model import Asset
 from services.cli.common import LEVELS, console, print_json, print_table, settings_for_command, split_list
 from services.cli.drift import print_drift
 from services.cli.render import age_in_words
-from services.errors import PermanentError
+from services.errors import PermanentError, VouchError
 from services.retrieval.status import SourceStatus
 from services.settings import PREFIX, Settings
 from services.wiring import (
@@ -104,8 +105,15 @@ def sources_test(name: str | None) -> None:
     if name is not None and name not in configured:
         known = ", ".join(sorted(configured)) or "none"
         raise click.BadParameter(f"source {name!r} is not configured; known are: {known}", param_hint="NAME")
+    failed = False
     for item in [configured[name]] if name else configured.values():
-        click.echo(f"{item.name}: {open_source(item).probe()}")
+        try:
+            click.echo(f"{item.name}: {open_source(item).probe()}")
+        except VouchError as error:
+            failed = True
+            click.echo(f"{item.name}: {error}", err=True)
+    if failed:
+        sys.exit(1)
 
 
 @sources.command("forget")
@@ -166,11 +174,13 @@ def schema() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def status(as_json: bool) -> None:
     """Show how fresh the index is, its sources and its last runs."""
-    with open_query_services(settings_for_command()) as services:
+    settings = settings_for_command()
+    with open_query_services(settings) as services:
         report = services.status.status(LOCAL_ADMINISTRATOR)
     if as_json:
         print_json(report.model_dump(mode="json"))
         return
+    console.print(f"home {settings.home}" if settings.database_url is None else "database of VOUCH_DATABASE_URL")
     console.print(f"index version {report.index_version or '-'} of {report.model or 'no model yet'} on {report.engine}")
     rows = [
         (item.name, item.kind, item.assets, item.last_run.outcome if item.last_run else "never", _age(item))
@@ -284,14 +294,3 @@ def keys_revoke(key_id: str) -> None:
     if not revoked:
         raise PermanentError(f"there is no key {key_id!r} in force; vouch keys list shows them")
     click.echo("revoked")
-
-
-@click.command()
-@click.option("--port", type=click.IntRange(1, 65535), help="Instead of VOUCH_API_PORT.")
-def serve(port: int | None) -> None:
-    """Serve the query API until interrupted."""
-    from services.api.server import serve as serve_api
-    from services.wsgi import build
-
-    settings = settings_for_command()
-    serve_api(build, host=settings.api_host, port=port or settings.api_port, threads=settings.api_threads)

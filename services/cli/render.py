@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rich.markup import escape as without_markup
 
@@ -36,6 +37,7 @@ def print_asset(view: AssetView) -> None:
     console.print(
         f"[bold]{escape(attributes['name'])}[/bold] ({attributes['object_type']})  {escape(attributes['id'])}"
     )
+    _print_attributes(attributes)
     console.print(escape(view.narrative), highlight=False, soft_wrap=True)
     console.print(f"\n[bold]governance score {view.governance_score:.3f}[/bold]")
     _print_governance(view.governance)
@@ -48,6 +50,25 @@ def print_asset(view: AssetView) -> None:
         console.print(
             f"[dim]{chunk.number} {escape(chunk.section)}[/dim] {escape(chunk.text)}", highlight=False, soft_wrap=True
         )
+
+
+def _print_attributes(attributes: Mapping[str, Any]) -> None:
+    """What a person asks for first; `--json` has all of it."""
+    roles = (f"{role['name']} ({role['role']})" for role in attributes.get("governance_roles", ()))
+    shown = {
+        "url": attributes.get("url"),
+        "location": " / ".join(attributes.get("location", ())),
+        "responsible": ", ".join(roles),
+        "access": attributes.get("access", {}).get("classification"),
+        "tags": ", ".join("/".join(path) for path in attributes.get("tags", ())),
+    }
+    for name, value in shown.items():
+        if value:
+            console.print(f"[dim]{name:<12}[/dim]{escape(str(value))}", highlight=False, soft_wrap=True)
+    columns = [(item["name"], item.get("data_type"), item.get("title")) for item in attributes.get("columns", ())]
+    if columns:
+        print_table(("column", "type", "title"), columns)
+    console.print()
 
 
 def _print_result(result: Result) -> None:

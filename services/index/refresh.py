@@ -100,11 +100,11 @@ class RefreshSteps:
         Raises when the listing failed; what it had brought until then is kept and counted, other sources may go on.
         """
         run = self._stores.runs.run(run_id)
-        source = self._configured(source_name).open()
+        configured = self._configured(source_name)
         started = time.monotonic()
         list_source = self._rehearse_listing if run.dry_run else self._keep_listing
         try:
-            listing, counts = list_source(run, source)
+            listing, counts = list_source(run, configured.open())
         except VouchError as error:
             self._stores.runs.end_listing(run_id, source_name, Outcome.FAILED, str(error))
             raise

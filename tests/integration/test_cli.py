@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,35 @@ def test_an_empty_file_leaves_the_index_alone(vouch: Any, assets_file: Path) -> 
     assets_file.write_text("", encoding="utf-8")
     assert "is empty" in vouch("refresh", exit_code=1).stderr
     assert json.loads(vouch("search", "orders of customers", "--json").stdout)["results"][0]["id"] == "t:orders"
+
+
+def test_a_port_that_is_taken_is_named(vouch: Any) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        refused = vouch("serve", "--port", str(port), exit_code=1).stderr
+    assert f"127.0.0.1:{port}" in refused
+    assert "--port" in refused
+
+
+def test_a_source_that_cannot_be_opened_says_why_and_holds_up_nobody(
+    vouch: Any, assets_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = tmp_path / "sources.yaml"
+    sources.write_text(
+        f"sources:\n  - {{name: warehouse, kind: postgres, connection: nowhere}}\n"
+        f"  - {{name: bench, kind: jsonl, path: {assets_file}}}\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setenv("VOUCH_SOURCES_FILE", str(sources))
+    tested = vouch("sources", "test", exit_code=1)
+    assert "bench: 3 lines" in tested.stdout
+    assert "AIRFLOW_CONN_NOWHERE" in tested.stderr
+    report = json.loads(vouch("refresh", "--json", exit_code=1).stdout)
+    assert report["status"] == "incomplete"
+    assert "AIRFLOW_CONN_NOWHERE" in report["error"]
+    assert report["sources"]["bench"]["embedded"] == 3
 
 
 def test_a_registered_file_can_be_forgotten(vouch: Any, assets_file: Path) -> None:
