@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib.resources import files
 from typing import Any, NoReturn
 from uuid import uuid4
 
+import numpy as np
 import psycopg
 import pytest
+import yaml
 from click.testing import CliRunner, Result
 from psycopg import sql
 
@@ -34,9 +38,10 @@ from services.index.run_all import run_all
 from services.retrieval.asset_view import AssetView
 from services.retrieval.model import Explanation, Filters, Mode, SearchAnswer, SearchRequest
 from services.settings import Settings, load_settings
+from services.text.tokens import query_tokens
 from services.trust.governance import governance_score
 from services.trust.signals import read_signals
-from services.wiring import database_uri, index_database, open_query_services, open_refresh, trust_rules
+from services.wiring import database_uri, index_database, open_query_services, open_refresh, query_embedder, trust_rules
 
 TABLE = "postgres:table:shop."
 BOOKED = TABLE + "finance.customer_revenue_monthly"
@@ -367,3 +372,81 @@ def test_status_tells_how_scores_lie(demo: Demo, views: dict[str, AssetView], vo
     complete = len([view for view in views.values() if view.curation_score >= 90])
     assert report.drift.curation_score.histogram[9] == complete
     assert "assets by score" in vouch("status").stdout
+
+
+# The numbers, computed a second time --------------------------------------------------------------------------------
+
+
+class Recomputed:
+    """The formulas of the design over stored vectors and postings, raw metadata and the rules file."""
+
+    def __init__(self, demo: Demo) -> None:
+        self.embedder = query_embedder(demo.settings)
+        self.signals = yaml.safe_load((files("services") / "trust" / "rules.yaml").read_text(encoding="utf-8"))[
+            "signals"
+        ]
+        with index_database(demo.settings) as database, database.transaction() as connection:
+            vectors = connection.execute(
+                "SELECT a.id, e.embedding::text AS v FROM asset a JOIN embedding_1 e USING (asset_key)"
+            ).fetchall()
+            postings = connection.execute(
+                "SELECT a.id, p.term, p.weight::float8 AS weight FROM asset a JOIN posting p USING (asset_key)"
+            ).fetchall()
+            lengths = connection.execute("SELECT id, keyword_length::float8 AS length FROM asset").fetchall()
+        self.vectors: dict[str, list[Any]] = {}
+        for row in vectors:
+            self.vectors.setdefault(row["id"], []).append(np.array(json.loads(row["v"]), dtype=float))
+        self.weights = {(row["id"], row["term"]): row["weight"] for row in postings}
+        self.having = Counter(row["term"] for row in postings)
+        self.lengths = {row["id"]: row["length"] for row in lengths}
+
+    def vector_similarity(self, question: str, asset_id: str) -> float:
+        asked = np.asarray(self.embedder.embed_query(question), dtype=float)
+        cosines = [v @ asked / np.linalg.norm(v) / np.linalg.norm(asked) for v in self.vectors[asset_id]]
+        return float(min(1, max(0, max(cosines) - 0.02 * math.log2(len(cosines)))))
+
+    def keyword_score(self, question: str, asset_id: str) -> float:
+        count = len(self.lengths)
+        mean = sum(self.lengths.values()) / count
+        asked = matched = 0.0
+        for word in query_tokens(question):
+            idf = math.log(1 + (count - self.having[word] + 0.5) / (self.having[word] + 0.5))
+            asked += idf if self.having[word] else idf / 2
+            weight = self.weights.get((asset_id, word), 0.0)
+            matched += idf * weight / (weight + 0.6 * (0.5 + 0.5 * self.lengths[asset_id] / mean))
+        return matched / asked
+
+    def governance_score(self, asset: dict[str, Any], explain: Explanation) -> float:
+        certification = asset.get("certification") or {}
+        ends = certification.get("expires_at")
+        valid = ends is None or datetime.fromisoformat(ends) > datetime.now(UTC)
+        native = {
+            "critical_data_element": asset.get("critical_data_element"),
+            "data_quality": asset["data_quality_score"] / 100 if "data_quality_score" in asset else None,
+            "certification": certification.get("status") == "certified" and valid if certification else None,
+            "authoritative": asset.get("authoritative"),
+        }
+        total = 0.0
+        for part in explain.governance:
+            rule, value = self.signals[part.signal], native[part.signal]
+            if asset["object_type"] not in rule["object_types"]:
+                continue
+            if value is not None:
+                total += rule["weight"] * float(value)
+            elif part.origin != "absent":  # a stand-in: what it says is proven with the trust rules, its worth here
+                assert part.confidence == 0.8
+                total += rule["weight"] * part.value * 0.8
+        return total
+
+
+@pytest.mark.parametrize("number", range(10))
+def test_a_final_score_is_what_a_second_computation_gives(demo: Demo, views: dict[str, AssetView], number: int) -> None:
+    question = read_queries(QUESTIONS)[number].question
+    again = Recomputed(demo)
+    answer = demo.ask(question, limit=10)
+    assert answer.results
+    for result in answer.results:
+        assert result.explain is not None
+        relevance = (again.vector_similarity(question, result.id) + again.keyword_score(question, result.id)) / 2
+        governance = again.governance_score(views[result.id].attributes, result.explain)
+        assert result.final_score == pytest.approx(0.75 * relevance + 0.25 * governance, abs=1e-6)
