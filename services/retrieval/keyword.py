@@ -1,9 +1,12 @@
 """The keyword side of stage one: what a question's words are worth. The sums themselves run in the engine.
 
-For an asset with the posting weights w of the query's words:
+Each word of the query is a group of terms: the word itself, discount 1, and its alternatives, each at its discount. The
+terms of a group add up before saturation, as one word would. For an asset with the posting weights w:
 
-    keyword score = sum(idf x w / (w + SATURATION x (1 - LENGTH_SHARE + LENGTH_SHARE x length / mean length)))
-                    / sum(idf over all words of the query)
+    group weight  = sum(discount x w over the group's terms)
+    keyword score = sum(idf x group weight / (group weight + SATURATION x (1 - LENGTH_SHARE
+                                                              + LENGTH_SHARE x length / mean length)))
+                    / sum(idf over all groups of the query)
 
 It is absolute: 1 means that the whole query was matched, whatever the other candidates do.
 """
@@ -26,16 +29,21 @@ QUERY_TERMS_LIMIT = 64
 
 @dataclass(frozen=True)
 class QueryTerm:
-    """A known word of the query; a `rare` one proposes candidates, every one of them counts in scoring."""
+    """A known term that stands for a word of the query, its `group`; a term may stand in several groups.
+
+    `idf` is the group's. A `rare` term proposes candidates, every one of them counts in scoring.
+    """
 
     term: str
+    group: int
     idf: float
+    discount: float  # what a posting of it is worth of one of the word itself, 0..1
     rare: bool
 
 
 @dataclass(frozen=True)
 class KeywordQuery:
-    """A query's known words, and the sum of idf over all its words, known or not."""
+    """A query's known terms, and the sum of idf over all its words, known or not."""
 
     terms: tuple[QueryTerm, ...]
     total_idf: float
@@ -55,7 +63,10 @@ def keyword_query(query: str, frequencies: Mapping[str, int], corpus_assets: int
     rare = {word for word in known if frequencies[word] <= common_from}
     if known and not rare:
         rare = {min(known, key=lambda word: (frequencies[word], word))}
-    terms = tuple(QueryTerm(word, idf(frequencies[word], corpus_assets), word in rare) for word in known)
+    terms = tuple(
+        QueryTerm(word, group, idf(frequencies[word], corpus_assets), 1.0, word in rare)
+        for group, word in enumerate(known)
+    )
     unknown = len(words) - len(known)
     total = sum(term.idf for term in terms) + unknown * UNKNOWN_IDF_SHARE * idf(0, corpus_assets)
     return KeywordQuery(terms, total, normal_form(query))

@@ -50,7 +50,11 @@ def ask(
     corpus = store.corpus()
     if keywords is None:
         frequencies = store.frequencies(text.split())
-        terms = tuple(QueryTerm(word, 1.0, True) for word in dict.fromkeys(text.split()) if word in frequencies)
+        terms = tuple(
+            QueryTerm(word, group, 1.0, 1.0, True)
+            for group, word in enumerate(dict.fromkeys(text.split()))
+            if word in frequencies
+        )
         keywords = KeywordQuery(terms, float(len(terms)), text)
     question = Question(hand.embedder.embed_query(text), keywords, corpus.mean_length, pool_size)
     return store.candidates(hand.version, question, scope)
@@ -114,7 +118,11 @@ class SearchContract:
         ]
         hand.publish(*items)
         hand.verify()
-        terms = (QueryTerm("alpha", 0.7, True), QueryTerm("beta", 1.9, False), QueryTerm("zeta", 1.1, True))
+        terms = (
+            QueryTerm("alpha", 0, 0.7, 1.0, True),
+            QueryTerm("beta", 1, 1.9, 1.0, False),
+            QueryTerm("zeta", 2, 1.1, 1.0, True),
+        )
         found = {
             candidate.id: candidate
             for candidate in ask(engine, hand, "alpha beta", scope_of(engine), keywords=KeywordQuery(terms, 3.7, "x"))
@@ -135,6 +143,38 @@ class SearchContract:
             cosines = hand.embedder.embed_documents(texts).astype(float) @ vector
             assert candidate.best_cosine == pytest.approx(cosines.max(), abs=1e-6)
             assert (candidate.chunk_number, candidate.chunk_count) == (int(cosines.argmax()), len(texts))
+
+    def test_alternatives_of_one_word_add_up_before_they_saturate(self, engine: Engine) -> None:
+        hand = Hand(engine).begin()
+        items = [
+            hand.asset("both", "far", postings={"customer": 1.5, "cust": 2.0, "order": 1.0}),
+            hand.asset("short", "far", postings={"cust": 2.0}),
+            hand.asset("two words", "far", postings={"order": 4.0}),
+        ]
+        hand.publish(*items)
+        hand.verify()
+        terms = (
+            QueryTerm("customer", 0, 2.0, 1.0, True),
+            QueryTerm("cust", 0, 2.0, 0.8, True),
+            QueryTerm("order", 1, 1.0, 1.0, True),
+            QueryTerm("order", 2, 3.0, 0.5, True),  # also an alternative of an unknown word
+        )
+        keywords = KeywordQuery(terms, 6.0, "x")
+        found = {
+            candidate.id: candidate.matched_idf
+            for candidate in ask(engine, hand, "nothing", scope_of(engine), keywords=keywords)
+        }
+        mean_length = np.mean([np.float32(item.composed.keyword_length) for item in items])
+        for item in items:
+            has = item.composed.postings
+            norm = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * item.composed.keyword_length / mean_length)
+            weights = (
+                (2.0, has.get("customer", 0.0) + 0.8 * has.get("cust", 0.0)),
+                (1.0, has.get("order", 0.0)),
+                (3.0, 0.5 * has.get("order", 0.0)),
+            )
+            matched = sum(idf * weight / (weight + norm) for idf, weight in weights)
+            assert found[item.draft.id] == pytest.approx(matched, abs=1e-6)
 
     def test_a_whole_name_is_found_and_marked_whatever_else_matches(self, engine: Engine) -> None:
         hand = Hand(engine).begin()
@@ -168,7 +208,7 @@ class SearchContract:
             hand.asset("rare", "far away", postings={"common": 1.0, "rare": 1.0}),
         )
         hand.verify()
-        terms = (QueryTerm("common", 0.5, False), QueryTerm("rare", 1.0, True))
+        terms = (QueryTerm("common", 0, 0.5, 1.0, False), QueryTerm("rare", 1, 1.0, 1.0, True))
         keywords = KeywordQuery(terms, 1.5, "x")
         found = ask(engine, hand, "the question", scope_of(engine), keywords=keywords, pool_size=2)
         assert [name for name in ids(found) if not name.startswith("near")] == ["rare"]
@@ -181,7 +221,7 @@ class SearchContract:
         hand.verify()
         first = [f"twin-{number:02}" for number in range(5)]
         assert ids(ask(engine, hand, "same", scope_of(engine), keywords=NO_WORDS, pool_size=5)) == first
-        by_word = KeywordQuery((QueryTerm("same", 1.0, True),), 1.0, "")
+        by_word = KeywordQuery((QueryTerm("same", 0, 1.0, 1.0, True),), 1.0, "")
         assert ids(ask(engine, hand, "same", scope_of(engine), keywords=by_word, pool_size=5)) == first
         assert ids(engine.search_store.browse(scope_of(engine), 5)) == first
 

@@ -126,7 +126,9 @@ def _question_row(question: Question) -> dict[str, Any]:
     return {
         "vector": question.vector,
         "query_terms": [term.term for term in terms],
+        "groups": [term.group for term in terms],
         "idfs": [term.idf for term in terms],
+        "discounts": [term.discount for term in terms],
         "rare": [term.rare for term in terms],
         "whole_query": [question.keywords.whole_query] if question.keywords.whole_query else [],
         "mean_length": question.mean_length or 1.0,

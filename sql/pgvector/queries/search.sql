@@ -36,9 +36,9 @@ AND (%(min_curation_score)s::float8 IS NULL OR s.curation_score >= %(min_curatio
 AND (%(min_data_quality)s::float8 IS NULL OR s.data_quality_percent >= %(min_data_quality)s);
 
 -- name: matched_idf
--- What an asset a matches of the query: its postings p of the query's terms q, saturated and normalised by length.
-sum(q.idf * p.weight
-    / (p.weight + %(saturation)s * (1 - %(length_share)s + %(length_share)s * a.keyword_length / %(mean_length)s)));
+-- What an asset a matches of the query: its weights by group of terms, w, saturated and normalised by its length.
+sum(w.idf * w.weight
+    / (w.weight + %(saturation)s * (1 - %(length_share)s + %(length_share)s * a.keyword_length / %(mean_length)s)));
 
 -- name: visible_vectors
 -- How many vectors the caller may be answered from, counted no further than asked.
@@ -70,14 +70,20 @@ SELECT DISTINCT hit.asset_key FROM (
 -- name: candidates
 -- Vector, keyword and whole-name hits, each asset once, with both signals computed exactly for every one of them.
 WITH query_term AS MATERIALIZED (
-    SELECT * FROM unnest(%(query_terms)s::text[], %(idfs)s::float8[], %(rare)s::boolean[]) AS t (term, idf, rare)
+    SELECT * FROM unnest(%(query_terms)s::text[], %(groups)s::integer[], %(idfs)s::float8[], %(discounts)s::float8[],
+                         %(rare)s::boolean[]) AS t (term, word, idf, discount, rare)
 ), vector_hit AS (
     {vector_hits}
 ), keyword_hit AS (
     SELECT a.asset_key
-    FROM query_term q JOIN posting p USING (term)
+    FROM (
+        SELECT p.asset_key, q.idf, sum(q.discount * p.weight) AS weight
+        FROM query_term q JOIN posting p USING (term)
+        WHERE q.rare
+        GROUP BY p.asset_key, q.word, q.idf
+    ) AS w
     JOIN asset a USING (asset_key) JOIN asset_score s USING (asset_key)
-    WHERE q.rare AND {allowed}
+    WHERE {allowed}
     GROUP BY a.asset_key
     ORDER BY {matched_idf} DESC, a.id COLLATE "C"
     LIMIT %(pool)s
@@ -103,7 +109,11 @@ LEFT JOIN LATERAL (
 LEFT JOIN LATERAL (SELECT count(*) FROM {embedding} e WHERE e.asset_key = hit.asset_key) AS chunks ON true
 LEFT JOIN LATERAL (
     SELECT {matched_idf} AS matched_idf
-    FROM query_term q JOIN posting p ON p.term = q.term AND p.asset_key = hit.asset_key
+    FROM (
+        SELECT q.idf, sum(q.discount * p.weight) AS weight
+        FROM query_term q JOIN posting p ON p.term = q.term AND p.asset_key = hit.asset_key
+        GROUP BY q.word, q.idf
+    ) AS w
 ) AS keyword ON true;
 
 -- name: browse
