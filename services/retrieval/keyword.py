@@ -14,16 +14,18 @@ It is absolute: 1 means that the whole query was matched, whatever the other can
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 from services.text.tokens import normal_form, query_tokens
 
 SATURATION = 0.6
 LENGTH_SHARE = 0.5
 UNKNOWN_IDF_SHARE = 0.5  # a word that no asset has: it is missing, but it may also be noise
-COMMON_SHARE = 0.05  # words in more assets than this do not propose candidates by themselves ...
-COMMON_ASSETS = 1000  # ... unless that is still few enough to score
+# So many postings may be read for proposing candidates; common words above it only count in scoring. 1 ms of CPU for
+# 1,000 postings, and the words that a budget of this size leaves out are worth little.
+POSTINGS_BUDGET = 6000
 QUERY_TERMS_LIMIT = 64
 
 
@@ -59,17 +61,24 @@ def keyword_query(query: str, frequencies: Mapping[str, int], corpus_assets: int
     """What to look for. `frequencies`: in how many of the `corpus_assets` assets each word stands."""
     words = query_words(query)
     known = [word for word in words if frequencies.get(word, 0) > 0]
-    common_from = max(COMMON_ASSETS, COMMON_SHARE * corpus_assets)
-    rare = {word for word in known if frequencies[word] <= common_from}
-    if known and not rare:
-        rare = {min(known, key=lambda word: (frequencies[word], word))}
+    rare = rare_groups([frequencies[word] for word in known])
     terms = tuple(
-        QueryTerm(word, group, idf(frequencies[word], corpus_assets), 1.0, word in rare)
+        QueryTerm(word, group, idf(frequencies[word], corpus_assets), 1.0, group in rare)
         for group, word in enumerate(known)
     )
     unknown = len(words) - len(known)
     total = sum(term.idf for term in terms) + unknown * UNKNOWN_IDF_SHARE * idf(0, corpus_assets)
     return KeywordQuery(terms, total, normal_form(query))
+
+
+def rare_groups(postings: Sequence[int]) -> frozenset[int]:
+    """The groups whose terms propose candidates, from how many postings each group has.
+
+    The rarest first, equals in the given order, as long as all together stay within POSTINGS_BUDGET; at least one.
+    """
+    order = sorted(range(len(postings)), key=lambda group: postings[group])
+    read = list(accumulate(postings[group] for group in order))
+    return frozenset(group for place, group in enumerate(order) if place == 0 or read[place] <= POSTINGS_BUDGET)
 
 
 def idf(assets: int, corpus_assets: int) -> float:

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.retrieval.keyword import (
-    COMMON_ASSETS,
+    POSTINGS_BUDGET,
     QUERY_TERMS_LIMIT,
     UNKNOWN_IDF_SHARE,
     idf,
     keyword_query,
     keyword_score,
     query_words,
+    rare_groups,
 )
 
 
@@ -40,18 +41,18 @@ def test_repeated_words_count_once_and_function_words_not_at_all() -> None:
     assert query.total_idf == idf(10, 100)
 
 
-def test_common_words_propose_nobody_unless_all_are_common() -> None:
-    frequencies = {"tabl": COMMON_ASSETS + 1, "custom": 5, "order": 2 * COMMON_ASSETS}
+def test_the_rarest_words_propose_as_long_as_their_postings_are_few() -> None:
+    frequencies = {"tabl": POSTINGS_BUDGET, "custom": 5, "order": POSTINGS_BUDGET - 5}
     query = keyword_query("customer table order", frequencies, 10_000)
-    assert {term.term: term.rare for term in query.terms} == {"custom": True, "tabl": False, "order": False}
-    alone = keyword_query("table order", frequencies, 10_000)
-    assert {term.term: term.rare for term in alone.terms} == {"tabl": True, "order": False}
+    assert {term.term: term.rare for term in query.terms} == {"custom": True, "order": True, "tabl": False}
 
 
-def test_what_is_common_grows_with_the_corpus() -> None:
-    frequencies = {"tabl": 4000}
-    assert keyword_query("table", {**frequencies, "custom": 1}, 100_000).terms[0].rare
-    assert not keyword_query("table customer", {**frequencies, "custom": 1}, 10_000).terms[0].rare
+def test_when_all_words_are_common_the_rarest_proposes() -> None:
+    frequencies = {"tabl": 3 * POSTINGS_BUDGET, "order": 2 * POSTINGS_BUDGET}
+    query = keyword_query("table order", frequencies, 100_000)
+    assert {term.term: term.rare for term in query.terms} == {"tabl": False, "order": True}
+    assert rare_groups([]) == frozenset()
+    assert rare_groups([3 * POSTINGS_BUDGET, 3 * POSTINGS_BUDGET]) == {0}
 
 
 @pytest.mark.parametrize("query", ["", "   ", "?!", "\x00\ud800"])
