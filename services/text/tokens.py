@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
+from typing import NamedTuple
 
 import snowballstemmer
 
@@ -13,6 +14,8 @@ from services.text.identifiers import split_identifier
 _IDENTIFIER = re.compile(r"\w+(?:-\w+)*")
 _APOSTROPHE = re.compile(r"['’](?:s\b)?", re.IGNORECASE)
 _CJK_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
+_ACCENTED = re.compile("([a-z])[\u0300-\u036f]+")
+_UNDECOMPOSED = str.maketrans({"ø": "o", "đ": "d", "ł": "l", "ı": "i", "æ": "ae", "œ": "oe"})  # ß is casefold's
 _SHORTEST_STEMMED = 3
 _LONGEST_REMEMBERED = 80  # a text without spaces is one long word; it is not worth its memory
 _LONGEST_WORD = 64  # beyond lies encoded data, which nobody searches for
@@ -27,16 +30,37 @@ who whom whose why will with within would you your yours
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
 
 
-def tokens(text: str) -> list[str]:
-    """The tokens of a text in order, repeats included: folded, stemmed, without stop words.
+class Spoken(NamedTuple):
+    """A word of a text, folded but not stemmed, and its token. `joined`: all words of an identifier put together."""
+
+    word: str
+    token: str
+    joined: bool = False
+
+
+def spoken(text: str) -> list[Spoken]:
+    """The words of a text with their tokens, in order, repeats included: folded, stemmed, without stop words.
 
     An identifier gives its words and, when it has several, all of them joined: `it_all` stays findable as "itall".
     Stop words stay where nothing else is left, of an identifier or of the whole text. Writing without spaces
-    (Chinese, Japanese, Korean) gives pairs of neighbouring characters.
+    (Chinese, Japanese, Korean) gives pairs of neighbouring characters. Accents on Latin letters are folded away, so
+    that "Übersicht" and "Ubersicht" are one word, and words that are plain Latin then are stemmed as English ones:
+    both spellings must give the same token. Words of other scripts are not stemmed.
     """
-    words = _IDENTIFIER.findall(_APOSTROPHE.sub("", text if text.isascii() else unicodedata.normalize("NFKC", text)))
-    found = [token for word in words for token in _expanded(word)]
-    return found or [token for word in words for token in _spoken(split_identifier(word))]
+    identifiers = _identifiers(text)
+    found = [item for identifier in identifiers for item in _expanded(identifier)]
+    return found or [item for identifier in identifiers for item in _spoken(split_identifier(identifier))]
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of what is `spoken` in a text."""
+    return [item.token for item in spoken(text)]
+
+
+def capital_words(text: str) -> frozenset[str]:
+    """The words of identifiers that stand in capitals throughout, folded: acronyms, or codes."""
+    loud = (identifier for identifier in _identifiers(text) if identifier.isupper())
+    return frozenset(_folded(word) for identifier in loud for word in split_identifier(identifier))
 
 
 def query_tokens(text: str) -> tuple[str, ...]:
@@ -49,14 +73,18 @@ def normal_form(text: str) -> str:
 
     Empty when the name has no letter and no digit.
     """
-    return " ".join(word.casefold() for word in split_identifier(text))
+    return " ".join(map(_folded, split_identifier(text)))
 
 
-def _expanded(word: str) -> tuple[str, ...]:
-    return _remembered_expansion(word) if len(word) <= _LONGEST_REMEMBERED else _expand(word)
+def _identifiers(text: str) -> list[str]:
+    return _IDENTIFIER.findall(_APOSTROPHE.sub("", text if text.isascii() else unicodedata.normalize("NFKC", text)))
 
 
-def _expand(identifier: str) -> tuple[str, ...]:
+def _expanded(identifier: str) -> tuple[Spoken, ...]:
+    return _remembered_expansion(identifier) if len(identifier) <= _LONGEST_REMEMBERED else _expand(identifier)
+
+
+def _expand(identifier: str) -> tuple[Spoken, ...]:
     words = split_identifier(identifier)
     if len(words) == 1:
         return () if words[0] in STOP_WORDS else _spoken(words)
@@ -64,25 +92,33 @@ def _expand(identifier: str) -> tuple[str, ...]:
     joined = "".join(words)
     if joined.isdecimal() or len(joined) > _LONGEST_WORD or _CJK_RUN.search(joined):
         return _spoken(telling)
-    return (*_spoken(telling), *_spoken((joined,)))
+    return (*_spoken(telling), *(item._replace(joined=True) for item in _spoken((joined,))))
 
 
 _remembered_expansion = lru_cache(maxsize=1 << 16)(_expand)
 
 
-def _spoken(words: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(token for word in words for token in _word_tokens(word.casefold()))
+def _spoken(words: tuple[str, ...]) -> tuple[Spoken, ...]:
+    return tuple(item for word in words for item in _word_tokens(_folded(word)))
 
 
-def _word_tokens(word: str) -> tuple[str, ...]:
+def _folded(word: str) -> str:
+    """Lower case, and Latin letters without their accents."""
     if word.isascii():
-        return (_stem(word),)
-    spoken: list[str] = []
+        return word.lower()
+    decomposed = unicodedata.normalize("NFD", word.casefold().translate(_UNDECOMPOSED))
+    return unicodedata.normalize("NFC", _ACCENTED.sub(r"\1", decomposed))
+
+
+def _word_tokens(word: str) -> tuple[Spoken, ...]:
+    if word.isascii():
+        return (Spoken(word, _stem(word)),)
+    parts: list[str] = []
     position = 0
     for run in _CJK_RUN.finditer(word):
-        spoken += [word[position : run.start()], *_pairs(run[0])]
+        parts += [word[position : run.start()], *_pairs(run[0])]
         position = run.end()
-    return tuple(token[:_LONGEST_WORD] for token in (*spoken, word[position:]) if token)
+    return tuple(Spoken(part, part[:_LONGEST_WORD]) for part in (*parts, word[position:]) if part)
 
 
 def _pairs(run: str) -> list[str]:
