@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -10,6 +11,17 @@ import pytest
 from services.errors import SchemaError, StoreUnavailable
 from services.index.pgvector import migrations
 from services.index.pgvector.migrations import migrate
+from tests.integration.refresh_kit import new_world, table, written_since
+
+BEFORE_NARROW_READS = """
+DROP TABLE posting;
+CREATE TABLE posting (
+    term text COLLATE "C" NOT NULL, asset_key bigint NOT NULL, weight real NOT NULL, PRIMARY KEY (term, asset_key)
+);
+CREATE INDEX posting_asset ON posting (asset_key);
+INSERT INTO posting SELECT term, asset_key, weight FROM kept;
+ALTER TABLE asset DROP COLUMN location, DROP COLUMN url;
+"""
 
 
 def test_a_fresh_database_gets_everything_once_and_in_order(database_uri: str) -> None:
@@ -60,3 +72,23 @@ def test_a_database_of_a_newer_release_is_refused(database_uri: str) -> None:
 def test_a_database_that_is_down_is_told_as_such(tmp_path: object) -> None:
     with pytest.raises(StoreUnavailable, match="not reachable"):
         migrate(f"postgresql://nobody@/nothing?host={tmp_path}&port=5432")
+
+
+def test_what_was_published_before_reads_as_if_published_now(database_uri: str, tmp_path: Path) -> None:
+    world = new_world(database_uri, tmp_path)
+    lines = [
+        table("t.orders", "orders", location=["shop", "public"], url="https://catalog/orders"),
+        table("t.stock", "stock", descriptions={"business": "what lies in the warehouse"}, location=["shop"]),
+        table("t.plain", "plain"),
+    ]
+    world.put("shop", lines)
+    world.refresh()
+    published = world.content()
+    with psycopg.connect(database_uri, options="-c search_path=vouch,public") as connection:
+        connection.execute("CREATE TEMPORARY TABLE kept AS SELECT * FROM posting")
+        connection.execute(BEFORE_NARROW_READS)
+        connection.execute(migrations._scripts()["0004_narrow_reads.sql"])
+    assert world.content() == published
+    before = world.counters()
+    assert world.refresh()["total"]["written"] == 0
+    assert written_since(before, world.counters()) == {}

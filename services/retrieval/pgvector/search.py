@@ -163,7 +163,7 @@ def _details(row: Row) -> Details:
         object_type=row["object_type"],
         name=row["name"],
         title=row["title"],
-        location=tuple(row["location"] or ()),
+        location=tuple(row["location"]),
         url=row["url"],
         eligibility_reasons=tuple(row["eligibility_reasons"]),
         matched=matched,

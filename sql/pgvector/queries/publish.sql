@@ -32,11 +32,11 @@ WHERE change.assets <> 0 OR change.total_length <> 0;
 -- What search filters and names by.
 INSERT INTO asset AS published (asset_key, id, source, object_type, name, title, acl_id, record_digest,
     keyword_length, whole_names, whole_synonyms, tags, terms, domains, owners, data_products, workspaces, shape,
-    siblings)
+    siblings, location, url)
 SELECT d.asset_key, d.id, d.source, d.object_type, d.name, d.title, d.acl_id, d.record_digest,
        c.keyword_length, c.whole_names, c.whole_synonyms, c.tags, c.terms, c.domains, c.owners, c.data_products,
-       c.workspaces,
-       c.shape, c.siblings
+       c.workspaces, c.shape, c.siblings,
+       ARRAY(SELECT jsonb_array_elements_text(d.payload -> 'location')), d.payload ->> 'url'
 FROM draft d, jsonb_to_record(d.composed) AS c (keyword_length real, whole_names text[],
     whole_synonyms text[], tags text[], terms text[],
     domains text[], owners text[], data_products text[], workspaces text[], shape bigint, siblings bigint[])
@@ -47,15 +47,29 @@ SET source = excluded.source, object_type = excluded.object_type, name = exclude
     whole_names = excluded.whole_names, whole_synonyms = excluded.whole_synonyms,
     tags = excluded.tags, terms = excluded.terms, domains = excluded.domains,
     owners = excluded.owners, data_products = excluded.data_products, workspaces = excluded.workspaces,
-    shape = excluded.shape, siblings = excluded.siblings
+    shape = excluded.shape, siblings = excluded.siblings, location = excluded.location, url = excluded.url
 WHERE (published.*) IS DISTINCT FROM (excluded.*);
 
 -- name: publish_documents
--- Attributes and narrative.
-INSERT INTO asset_document AS published (asset_key, payload, narrative)
-SELECT asset_key, payload, composed ->> 'narrative' FROM draft WHERE asset_key = ANY(%(keys)s)
-ON CONFLICT (asset_key) DO UPDATE SET payload = excluded.payload, narrative = excluded.narrative
-WHERE (published.payload, published.narrative) IS DISTINCT FROM (excluded.payload, excluded.narrative);
+-- Attributes, narrative, and the words that spelling is compared with.
+INSERT INTO asset_document AS published (asset_key, payload, narrative, words)
+SELECT asset_key, payload, composed ->> 'narrative', ARRAY(SELECT jsonb_object_keys(composed -> 'words'))
+FROM draft WHERE asset_key = ANY(%(keys)s)
+ON CONFLICT (asset_key) DO UPDATE
+SET payload = excluded.payload, narrative = excluded.narrative, words = excluded.words
+WHERE (published.payload, published.narrative, published.words)
+      IS DISTINCT FROM (excluded.payload, excluded.narrative, excluded.words);
+
+-- name: publish_vocabulary
+-- Words that no asset had before. Numbered as they come: readers ask for those after the last one they know.
+INSERT INTO vocabulary AS known (word, term)
+SELECT new.key, max(new.value)
+FROM draft d
+CROSS JOIN jsonb_each_text(d.composed -> 'words') AS new
+LEFT JOIN vocabulary v ON v.word = new.key
+WHERE d.asset_key = ANY(%(keys)s) AND v.term IS DISTINCT FROM new.value
+GROUP BY new.key
+ON CONFLICT (word) DO UPDATE SET term = excluded.term;
 
 -- name: publish_passages
 -- Who passes the gate by these drafts, and why: rules when the score that they made passes by itself (an asset is
@@ -121,13 +135,13 @@ USING draft d
 WHERE p.asset_key = d.asset_key AND d.asset_key = ANY(%(keys)s) AND NOT (d.composed -> 'postings') ? p.term;
 
 -- name: publish_postings
--- Field-weighted term frequencies.
-INSERT INTO posting AS published (term, asset_key, weight)
-SELECT t.key, d.asset_key, t.value::real
-FROM draft d, jsonb_each_text(d.composed -> 'postings') AS t
+-- Field-weighted term frequencies, and the length of the asset that they are normalised by. After publish_assets.
+INSERT INTO posting AS published (term, asset_key, weight, length)
+SELECT t.key, d.asset_key, t.value::real, asset.keyword_length
+FROM draft d JOIN asset USING (asset_key), jsonb_each_text(d.composed -> 'postings') AS t
 WHERE d.asset_key = ANY(%(keys)s)
-ON CONFLICT (term, asset_key) DO UPDATE SET weight = excluded.weight
-WHERE published.weight IS DISTINCT FROM excluded.weight;
+ON CONFLICT (term, asset_key) DO UPDATE SET weight = excluded.weight, length = excluded.length
+WHERE (published.weight, published.length) IS DISTINCT FROM (excluded.weight, excluded.length);
 
 -- name: drop_chunks
 -- Chunks that these drafts no longer hold.

@@ -127,13 +127,11 @@ LIMIT %(pool)s;
 
 -- name: details
 -- What is shown of the results, checked against the access lists once more.
-SELECT a.asset_key, a.object_type, a.name, a.title, s.eligibility_reasons,
-       d.payload -> 'location' AS location, d.payload ->> 'url' AS url,
+SELECT a.asset_key, a.object_type, a.name, a.title, s.eligibility_reasons, a.location, a.url,
        c.section AS matched_section, c.text AS matched_text
 FROM unnest(%(keys)s::bigint[], %(chunk_numbers)s::integer[]) AS wanted (asset_key, number)
 JOIN asset a USING (asset_key)
 JOIN asset_score s USING (asset_key)
-JOIN asset_document d USING (asset_key)
 LEFT JOIN {chunk} c ON c.asset_key = wanted.asset_key AND c.number = wanted.number
 WHERE a.acl_id = ANY(%(acl_ids)s);
 
