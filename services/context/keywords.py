@@ -6,6 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from services.access.rule import AccessRule
 from services.catalog.model import Asset
@@ -15,7 +16,7 @@ from services.context.labels import Neighbour, Surroundings, surroundings
 from services.context.narrative import NarrativeRules, containers
 from services.context.prose import cleaned, said
 from services.context.sensitivity import shows_values
-from services.text.tokens import normal_form, tokens
+from services.text.tokens import Spoken, normal_form, spoken
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,21 @@ class KeywordFields:
 
 
 _USUAL_FIELD_TOKENS = 40  # about twenty columns, or a paragraph
+WORDS_LIMIT = 500  # words of one asset that spelling is compared with
+_SHORTEST_WORD, _LONGEST_WORD = 4, 40  # letters of such a word: shorter ones are like too many others
 DEFAULT_FIELDS = KeywordFields()
 
 
 @dataclass(frozen=True)
 class KeywordDocument:
-    """`terms`: token -> field-weighted frequency; `length`: the same weights over all tokens, for normalisation."""
+    """`terms`: token -> field-weighted frequency; `length`: the same weights over all tokens, for normalisation.
+
+    `words`: unstemmed word -> token, of the words that a misspelt one may have meant.
+    """
 
     terms: Mapping[str, float]
     length: float
+    words: Mapping[str, str]
 
 
 def keyword_document(
@@ -59,15 +66,31 @@ def keyword_document(
 
     Per field a token counts weight x (1 + ln frequency) / (1 + ln(size / usual size)), the divisor at least 1; fields
     add up. So neither a word that stands in every column nor a table of a thousand columns drowns the rest.
+
+    Custom fields and values give no `words`: much of what stands there is encoded, and some of it sensitive.
     """
     around = surroundings(neighbours, own_access)
     weighted: defaultdict[str, float] = defaultdict(float)
-    for weight, texts in _fields(asset, around, own_access, rules, fields):
-        frequencies = Counter(token for text in texts if text for token in tokens(text))
+    words: dict[str, str] = {}
+
+    def add(weight: float, texts: Iterable[str | None]) -> list[Spoken]:
+        said_here = [item for text in texts if text for item in spoken(text)]
+        frequencies = Counter(item.token for item in said_here)
         crowding = 1.0 + math.log(max(1.0, frequencies.total() / _USUAL_FIELD_TOKENS))
         for token, frequency in frequencies.items():
             weighted[token] += weight * (1.0 + math.log(frequency)) / crowding
-    return KeywordDocument(dict(weighted), sum(weighted.values()))
+        return said_here
+
+    for weight, texts in _told_fields(asset, around, fields):
+        words.update((item.word, item.token) for item in add(weight, texts) if _is_word(item))
+    add(fields.custom_fields, map(said, _custom_fields(around.told(asset.custom_fields))))
+    add(fields.values, _values(asset, own_access, rules))
+    return KeywordDocument(dict(weighted), sum(weighted.values()), dict(islice(words.items(), WORDS_LIMIT)))
+
+
+def _is_word(item: Spoken) -> bool:
+    """Something that people spell: of letters alone, no identifier joined together, no pair of a CJK text."""
+    return _SHORTEST_WORD <= len(item.word) <= _LONGEST_WORD and item.word.isalpha() and not item.joined
 
 
 def whole_names(asset: Asset) -> tuple[str, ...]:
@@ -91,10 +114,10 @@ def _normal_forms(names: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(form for form in forms if form))
 
 
-def _fields(
-    asset: Asset, around: Surroundings, own: AccessRule, rules: NarrativeRules, fields: KeywordFields
+def _told_fields(
+    asset: Asset, around: Surroundings, fields: KeywordFields
 ) -> Iterator[tuple[float, Iterable[str | None]]]:
-    """The texts of each field with its weight. Access lists and classifications are in none."""
+    """The texts of each field with its weight, most telling first. Access lists and classifications are in none."""
     terms = shown_terms(asset.terms, around)
     columns = asset.columns
     column_terms = shown_terms((term for column in columns for term in column.terms), around)
@@ -109,8 +132,6 @@ def _fields(
     yield fields.details, _details(asset, around)
     yield fields.descriptions, _descriptions(asset, (*terms, *column_terms))
     yield fields.column_descriptions, (said(column.description) for column in columns)
-    yield fields.custom_fields, map(said, _custom_fields(around.told(asset.custom_fields)))
-    yield fields.values, _values(asset, own, rules)
 
 
 def _details(asset: Asset, around: Surroundings) -> Iterator[str | None]:

@@ -28,7 +28,7 @@ from services.trust.rules import TrustRules
 
 # Raise it when the same asset must come out differently: every asset is then composed again, on the next refresh.
 # Scores have a version of their own in `scoring`.
-COMPOSER_VERSION = 5
+COMPOSER_VERSION = 6
 # An index over whole names holds no longer ones, and nobody types them.
 WHOLE_NAME_BYTES_LIMIT = 2048
 
@@ -152,6 +152,7 @@ class Composer:
             siblings=tuple(sorted(asset_key(sibling) for sibling in asset.siblings)),
             narrative=narrative.text,
             postings=keywords.terms,
+            words=keywords.words,
             chunks=tuple(
                 ComposedChunk(item.number, item.section, item.text, content_hash(item.text, model)) for item in chunks
             ),

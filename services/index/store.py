@@ -124,6 +124,7 @@ class Composed(Scores):
     siblings: tuple[int, ...]
     narrative: str
     postings: Mapping[str, float]
+    words: Mapping[str, str]  # unstemmed word -> term: what misspelt words of a query are compared with
     chunks: tuple[ComposedChunk, ...]
     threshold: float
     eligible: bool

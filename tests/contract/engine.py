@@ -91,6 +91,7 @@ def written(
         siblings=(),
         narrative=" ".join(texts),
         postings=words,
+        words={},
         chunks=chunks(texts, embedder),
         signals={
             "found": [],

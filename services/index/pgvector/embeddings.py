@@ -25,6 +25,7 @@ PUBLISH_STEPS = (
     ("publish_corpus", False),
     ("publish_assets", True),
     ("publish_documents", True),
+    ("publish_vocabulary", False),
     ("publish_passages", False),
     ("publish_scores", True),
     ("publish_term_stats", False),
