@@ -30,6 +30,7 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = Field(default=None, description="unset: the embedded PostgreSQL under home")
     sources_file: Path | None = Field(default=None, description="unset: sources.yaml under home, if it is there")
     trust_rules: Path | None = Field(default=None, description="extends the trust rules that come with the package")
+    golden_queries_file: Path | None = Field(default=None, description="queries with known answers; unset: none asked")
 
     model: str = Field(default="all-MiniLM-L6-v2", description="embedding model: the packaged one, or a folder")
     embed_batch_texts: int = Field(default=512, ge=1, le=100_000, description="texts that one embedding task takes")

@@ -1,4 +1,4 @@
-"""Commands about the catalog's content: refresh, show, search, evaluate."""
+"""Commands about the catalog's content: refresh, show, search."""
 
 from __future__ import annotations
 
@@ -17,12 +17,9 @@ from services.cli.common import (
     print_table,
     settings_for_command,
     shown_progress,
-    split_list,
 )
 from services.cli.render import print_answer, print_asset
 from services.errors import SourceError
-from services.evaluation.golden import as_administrator, ask_all, read_queries
-from services.evaluation.metrics import Judged, summary
 from services.index.lease import local_holder
 from services.index.run_all import run_all
 from services.retrieval.model import LIMIT_MAX, Mode, SearchRequest
@@ -109,41 +106,6 @@ def search(
         print_json(answer.model_dump(mode="json"))
     else:
         print_answer(answer)
-
-
-@click.command()
-@click.option("--queries", type=click.Path(path_type=Path, dir_okay=False), required=True)
-@click.option("--source", "sources", multiple=True, help="Only assets of this source; may stand more than once.")
-@click.option("--k", "depths", default="1,5,10", show_default=True, help="Depths of recall.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document, with the ranks per query.")
-def evaluate(queries: Path, sources: tuple[str, ...], depths: str, as_json: bool) -> None:
-    """Measure the ranking on questions with known answers."""
-    wanted = _depths(depths)
-    settings = settings_for_command()
-    golden = read_queries(queries)
-    judged: list[Judged] = []
-    with shown_progress() as progress, open_query_services(settings) as services:
-        ask = as_administrator(services.search.search)
-        for item in ask_all(golden, ask, sources=sources, depth=max(*wanted, 10)):
-            judged.append(item)
-            progress("evaluate", queries.name, len(judged), len(golden))
-    measures = summary(judged, wanted)
-    if as_json:
-        per_query = [{"qid": item.qid, "gold_ranks": dict(item.gold_ranks)} for item in judged]
-        print_json({**measures, "per_query": per_query})
-    else:
-        rows = [(name, f"{value:.4f}" if name != "queries" else int(value)) for name, value in measures.items()]
-        print_table(("measure", "value"), rows)
-
-
-def _depths(text: str) -> list[int]:
-    try:
-        depths = sorted({int(part) for part in split_list(text)})
-    except ValueError:
-        depths = []
-    if not depths or depths[0] < 1 or depths[-1] > LIMIT_MAX:
-        raise click.BadParameter(f"give whole numbers from 1 to {LIMIT_MAX}, as in 1,5,10", param_hint="--k")
-    return depths
 
 
 SHOWN_COUNTS = (

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from services.cli.catalog import evaluate, refresh, search, show
+from services.cli.catalog import refresh, search, show
 from services.cli.demo import demo
+from services.cli.evaluation import evaluate
 from services.cli.gate import gate
 from services.cli.operations import config, db, keys, quarantine, schema, sources, status
 from services.cli.server import serve

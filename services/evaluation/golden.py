@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from services.access.principal import LOCAL_ADMINISTRATOR
 from services.errors import PermanentError
 from services.evaluation.metrics import Judged
 from services.retrieval.model import LIMIT_MAX, Filters, SearchAnswer, SearchRequest
+from services.text.clean import scrub
 
 Ask = Callable[[SearchRequest], SearchAnswer]
 
@@ -20,28 +23,55 @@ class GoldenFileError(PermanentError):
     """A file of golden queries is wrong; names the line and the key."""
 
 
+def _storable(text: str) -> str:
+    if scrub(text)[0] != text:
+        raise ValueError("holds a NUL character or half a surrogate pair")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_storable)]
+
+
 class GoldenQuery(BaseModel):
     """One line of a queries file; keys that only describe the question are let through."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
-    qid: str
-    question: str = Field(min_length=1)
-    gold: tuple[str, ...] = Field(min_length=1)
+    qid: Text
+    question: Text = Field(min_length=1)
+    gold: tuple[Text, ...] = Field(min_length=1)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, in hex, over what is asked and what is expected; the order of the gold ids does not matter."""
+        said = json.dumps([self.qid, self.question, sorted(set(self.gold))], ensure_ascii=False)
+        return hashlib.sha256(said.encode()).hexdigest()
 
 
 def read_queries(path: Path) -> tuple[GoldenQuery, ...]:
-    """The queries of a JSON Lines file. Raises GoldenFileError."""
+    """The queries of a JSON Lines file, each qid once. Raises GoldenFileError."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
         raise GoldenFileError(f"queries file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise GoldenFileError(f"queries file {path} is not UTF-8") from error
-    queries = [_query(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    queries: dict[str, GoldenQuery] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        query = _query(path, number, line)
+        if query.qid in queries:
+            raise GoldenFileError(f"queries file {path}, line {number}: the qid {query.qid!r} stands twice")
+        queries[query.qid] = query
     if not queries:
         raise GoldenFileError(f"queries file {path} has no query; a line is {{qid, question, gold: [asset id]}}")
-    return tuple(queries)
+    return tuple(queries.values())
+
+
+def question_set(queries: Iterable[GoldenQuery]) -> str:
+    """SHA-256, in hex, over all queries; the order of the lines does not matter."""
+    return hashlib.sha256("".join(sorted(query.digest for query in queries)).encode()).hexdigest()
 
 
 def ask_all(queries: Iterable[GoldenQuery], ask: Ask, *, sources: Sequence[str], depth: int) -> Iterator[Judged]:

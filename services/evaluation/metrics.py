@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NDCG_DEPTH = 10
 
@@ -22,6 +22,10 @@ class Judged:
         """Where each gold id stands, counted from 1; None when it was not found."""
         places = {asset_id: place for place, asset_id in reversed(list(enumerate(self.ranked, start=1)))}
         return {asset_id: places.get(asset_id) for asset_id in self.gold}
+
+    def first(self, depth: int) -> Judged:
+        """The same question with no more than the first `depth` of its ranking."""
+        return replace(self, ranked=self.ranked[:depth])
 
 
 def recall_at(ranked: Sequence[str], gold: Collection[str], depth: int) -> float:
