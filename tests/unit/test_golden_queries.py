@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from services.evaluation.golden import GoldenFileError, ask_all, read_queries
+from services.evaluation.golden import GoldenFileError, GoldenQuery, ask_all, read_queries
 from services.retrieval.model import Mode, Result, SearchAnswer, SearchRequest
 
 
@@ -30,11 +30,24 @@ def test_lines_are_queries_and_other_keys_are_let_through(tmp_path: Path) -> Non
         ('{"qid": "1", "gold": ["x"]}', "line 1: question"),
         ("[]", "line 1: line"),
         ("\n", "has no query"),
+        (
+            '{"qid": "1", "question": "a?", "gold": ["x"]}\n{"qid": "1", "question": "b?", "gold": ["y"]}',
+            "line 2: .*twice",
+        ),
+        ('{"qid": "1", "question": "a?", "gold": ["x\\u0000"]}', r"line 1: gold\.0: .*NUL"),
+        ('{"qid": "\\ud800", "question": "a?", "gold": ["x"]}', "line 1: qid: .*surrogate"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(GoldenFileError, match=said):
         read_queries(_write(tmp_path, text))
+
+
+def test_a_query_is_another_one_when_its_question_or_its_gold_is_another() -> None:
+    query = GoldenQuery(qid="1", question="a?", gold=("x", "y"))
+    assert query.digest == GoldenQuery(qid="1", question="a?", gold=("y", "x", "x")).digest
+    others = [{"qid": "2"}, {"question": "b?"}, {"gold": ("x",)}]
+    assert len({query.digest, *(query.model_copy(update=other).digest for other in others)}) == 4
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
