@@ -6,6 +6,7 @@ import pytest
 
 pytest.register_assert_rewrite(
     "tests.contract.draft_contract",
+    "tests.contract.evaluation_contract",
     "tests.contract.publish_contract",
     "tests.contract.record_contract",
     "tests.contract.run_contract",

@@ -9,6 +9,7 @@ from typing import Any
 
 from services.access.rule import AccessRule, Level
 from services.catalog.model import ObjectType, asset_key, payload_hash
+from services.evaluation.store import EvaluationStore
 from services.index.identity import content_hash
 from services.index.run_store import LeaseHolder
 from services.index.store import Composed, ComposedChunk, Draft, IncomingRecord, IndexStores
@@ -33,6 +34,7 @@ class Engine:
     asset_store: AssetStore
     worklist_store: WorklistStore
     payload_store: PayloadStore
+    evaluation_store: EvaluationStore
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pytest
 
 from services.access.rule import AccessRule, Level
 from services.embedded import EmbeddedServer
+from services.evaluation.pgvector.evaluations import PgEvaluationStore
 from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.migrations import migrate
 from services.index.pgvector.stores import PgIndexStores
@@ -21,6 +22,7 @@ from services.retrieval.pgvector.search import SESSION, PgSearchStore
 from services.retrieval.pgvector.worklist import PgPayloadStore, PgWorklistStore
 from services.retrieval.store import Question, Scope
 from tests.contract.engine import ALWAYS_EXACT, OPEN, Engine, Hand
+from tests.contract.evaluation_contract import EvaluationContract
 from tests.contract.pgvector_tables import empty
 from tests.contract.search_contract import SearchContract
 from tests.contract.store_contract import StoreContract
@@ -50,6 +52,7 @@ def pgvector(migrated: str) -> Iterator[Engine]:
         asset_store=PgAssetStore(reading),
         worklist_store=PgWorklistStore(reading),
         payload_store=PgPayloadStore(reading),
+        evaluation_store=PgEvaluationStore(writing),
     )
     writing.close()
     reading.close()
@@ -68,6 +71,12 @@ class TestPgvectorSearch(SearchContract):
 
 
 class TestPgvectorWorklist(WorklistContract):
+    @pytest.fixture
+    def engine(self, pgvector: Engine) -> Engine:
+        return pgvector
+
+
+class TestPgvectorEvaluation(EvaluationContract):
     @pytest.fixture
     def engine(self, pgvector: Engine) -> Engine:
         return pgvector
