@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from services.retrieval.keyword import keyword_score
 from services.trust.governance import GovernanceScore
-from services.trust.signals import Signals
 
 RELEVANCE_WEIGHT = 0.75
 GOVERNANCE_WEIGHT = 0.25
@@ -28,30 +26,34 @@ class Candidate:
     chunk_count: int
     chunk_number: int | None
     matched_idf: float
-    signals: Mapping[str, Any]
-    curation_score: float
-    eligible: bool
     shape: int | None = None
     siblings: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
-class Ranked:
-    """A candidate with every number that ranks it; ranks count from 1 among all candidates of the question."""
+class Relevant:
+    """A candidate that stage one keeps; ranks count from 1 among all candidates of the question."""
 
     candidate: Candidate
     vector_similarity: float | None
     keyword_score: float
     relevance_score: float
-    governance: GovernanceScore
-    final_score: float
     vector_rank: int | None
     keyword_rank: int | None
-    siblings: tuple[str, ...] = field(default=())
+    pinned: bool  # stands before all others in both stages
 
     @property
     def id(self) -> str:
         return self.candidate.id
+
+
+@dataclass(frozen=True)
+class Ranked(Relevant):
+    """A candidate with every number that ranks it."""
+
+    governance: GovernanceScore
+    final_score: float
+    siblings: tuple[str, ...] = ()
 
 
 def vector_similarity(best_cosine: float, chunk_count: int) -> float:
@@ -72,17 +74,12 @@ def final_score(relevance: float, governance: float) -> float:
     return RELEVANCE_WEIGHT * relevance + GOVERNANCE_WEIGHT * governance
 
 
-def rank_candidates(
-    candidates: Sequence[Candidate],
-    total_idf: float,
-    candidate_limit: int,
-    govern: Callable[[Signals], GovernanceScore],
-    *,
-    pin_named: bool,
-) -> list[Ranked]:
-    """Both stages: the best `candidate_limit` by relevance, then in order of final score; ties by id.
+def most_relevant(
+    candidates: Sequence[Candidate], total_idf: float, candidate_limit: int, *, pin_named: bool
+) -> list[Relevant]:
+    """Stage one: the best `candidate_limit` by relevance; ties by id.
 
-    With `pin_named`, assets whose name the whole query is stand before all others in both stages.
+    With `pin_named`, assets whose name the whole query is stand before all others.
     """
     similarity = {
         item.id: None if item.best_cosine is None else vector_similarity(item.best_cosine, item.chunk_count)
@@ -96,22 +93,35 @@ def rank_candidates(
     relevance = {item.id: relevance_score(similarity[item.id], keyword[item.id]) for item in candidates}
     pinned = {item.id for item in candidates if pin_named and item.named}
     kept = sorted(candidates, key=lambda item: (item.id not in pinned, -relevance[item.id], item.id))[:candidate_limit]
-    ranked: list[Ranked] = []
-    for item in kept:
-        governance = govern(Signals.from_json(item.signals))
-        ranked.append(
-            Ranked(
-                candidate=item,
-                vector_similarity=similarity[item.id],
-                keyword_score=keyword[item.id],
-                relevance_score=relevance[item.id],
-                governance=governance,
-                final_score=final_score(relevance[item.id], governance.governance_score),
-                vector_rank=vector_ranks.get(item.id),
-                keyword_rank=keyword_ranks.get(item.id),
-            )
+    return [
+        Relevant(
+            candidate=item,
+            vector_similarity=similarity[item.id],
+            keyword_score=keyword[item.id],
+            relevance_score=relevance[item.id],
+            vector_rank=vector_ranks.get(item.id),
+            keyword_rank=keyword_ranks.get(item.id),
+            pinned=item.id in pinned,
         )
-    return sorted(ranked, key=lambda item: (item.id not in pinned, -item.final_score, item.id))
+        for item in kept
+    ]
+
+
+def rank_governed(kept: Sequence[Relevant], governance: Mapping[int, GovernanceScore]) -> list[Ranked]:
+    """Stage two: what was kept in order of final score; ties by id; pinned ones stay before all others.
+
+    `governance` by asset key; a candidate without is left out.
+    """
+    ranked = [
+        Ranked(
+            **vars(item),
+            governance=governance[item.candidate.asset_key],
+            final_score=final_score(item.relevance_score, governance[item.candidate.asset_key].governance_score),
+        )
+        for item in kept
+        if item.candidate.asset_key in governance
+    ]
+    return sorted(ranked, key=lambda item: (not item.pinned, -item.final_score, item.id))
 
 
 def _ranks(values: Mapping[str, float]) -> dict[str, int]:

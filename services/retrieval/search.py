@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -27,7 +27,7 @@ from services.retrieval.model import (
     SearchRequest,
     Siblings,
 )
-from services.retrieval.ranking import Ranked, rank_candidates
+from services.retrieval.ranking import Ranked, Relevant, most_relevant, rank_governed
 from services.retrieval.store import Corpus, Details, Question, Scope, SearchStore
 from services.retrieval.visibility import Visibility
 from services.text.clean import scrub
@@ -91,9 +91,12 @@ class SearchService:
             filters=request.filters,
             now=now,
         )
-        ranked = self._rank(request, corpus, version, scope)
+        kept = self._kept(request, corpus, version, scope)
+        # Later than the candidates, so that an access list that was changed meanwhile has its say.
+        details = self._store.details(version, [item.candidate for item in kept], scope.acl_ids)
+        ranked = self._ranked(request, kept, details, now)
         refusal = self._refusal(request, ranked)
-        results = () if refusal else self._results(request, version, scope, ranked)
+        results = () if refusal else self._results(request, ranked, details)
         took_ms = (time.perf_counter() - started) * 1000
         log.info("searched", request_id=request_id, mode=request.mode, results=len(results), took_ms=round(took_ms, 1))
         log.debug("query text", request_id=request_id, query=request.query)
@@ -117,13 +120,14 @@ class SearchService:
             )
         return corpus.version
 
-    def _rank(self, request: SearchRequest, corpus: Corpus, version: int, scope: Scope) -> list[Ranked]:
+    def _kept(self, request: SearchRequest, corpus: Corpus, version: int, scope: Scope) -> list[Relevant]:
+        """Stage one; for an empty question the first assets by name, in that order."""
         candidate_limit = max(request.candidate_limit, request.limit)
         if not request.query:
-            candidates = self._store.browse(scope, request.limit)
-            ranked = rank_candidates(candidates, 0.0, len(candidates), self._govern(scope.now), pin_named=False)
-            names = {item.asset_key: place for place, item in enumerate(candidates)}
-            return sorted(ranked, key=lambda item: names[item.candidate.asset_key])
+            browsed = self._store.browse(scope, request.limit)
+            kept = most_relevant(browsed, 0.0, len(browsed), pin_named=False)
+            places = {item.asset_key: place for place, item in enumerate(browsed)}
+            return sorted(kept, key=lambda item: places[item.candidate.asset_key])
         keywords = keyword_query(request.query, self._store.frequencies(query_words(request.query)), corpus.assets)
         question = Question(
             vector=self._embedder.embed_query(request.query),
@@ -132,18 +136,22 @@ class SearchService:
             pool_size=max(POOL_LEAST, POOL_FACTOR * candidate_limit),
         )
         candidates = self._store.candidates(version, question, scope)
-        ranked = rank_candidates(
-            candidates,
-            keywords.total_idf,
-            candidate_limit,
-            self._govern(scope.now),
-            pin_named=self._settings.pin_exact_names,
-        )
+        return most_relevant(candidates, keywords.total_idf, candidate_limit, pin_named=self._settings.pin_exact_names)
+
+    def _ranked(
+        self, request: SearchRequest, kept: Sequence[Relevant], details: Mapping[int, Details], now: datetime
+    ) -> list[Ranked]:
+        """Stage two; for an empty question in the order given."""
+        governance = {
+            key: governance_score(Signals.from_json(item.signals), self._rules, now=now)
+            for key, item in details.items()
+        }
+        ranked = rank_governed(kept, governance)
+        if not request.query:
+            places = {item.id: place for place, item in enumerate(kept)}
+            return sorted(ranked, key=lambda item: places[item.id])
         grouped = request.mode is Mode.ANALYSIS if request.group_siblings is None else request.group_siblings
         return group_siblings(ranked) if grouped else ranked
-
-    def _govern(self, now: datetime) -> Callable[[Signals], GovernanceScore]:
-        return lambda signals: governance_score(signals, self._rules, now=now)
 
     def _refusal(self, request: SearchRequest, ranked: Sequence[Ranked]) -> Refusal | None:
         if request.mode is not Mode.ANALYSIS:
@@ -153,33 +161,30 @@ class SearchService:
         return None if reached else INSUFFICIENT_CONTEXT
 
     def _results(
-        self, request: SearchRequest, version: int, scope: Scope, ranked: Sequence[Ranked]
+        self, request: SearchRequest, ranked: Sequence[Ranked], details: Mapping[int, Details]
     ) -> tuple[Result, ...]:
-        shown = ranked[: request.limit]
-        details = self._store.details(version, [item.candidate for item in shown], scope.acl_ids)
-        confirmed = [item for item in shown if item.candidate.asset_key in details]
         return tuple(
-            self._result(place, item, details[item.candidate.asset_key], explain=request.explain)
-            for place, item in enumerate(confirmed, start=1)
+            _result(place, item, details[item.candidate.asset_key], explain=request.explain)
+            for place, item in enumerate(ranked[: request.limit], start=1)
         )
 
-    def _result(self, rank: int, item: Ranked, details: Details, *, explain: bool) -> Result:
-        pinned = item.candidate.named and self._settings.pin_exact_names
-        return Result(
-            rank=rank,
-            id=item.id,
-            object_type=ObjectType(details.object_type),
-            name=details.name,
-            title=details.title,
-            location=details.location,
-            url=details.url,
-            final_score=item.final_score,
-            matched=Matched(section=details.matched[0], text=details.matched[1]) if details.matched else None,
-            warnings=item.governance.warnings,
-            pinned=EXACT_NAME if pinned else None,
-            siblings=Siblings(count=len(item.siblings), ids=item.siblings) if item.siblings else None,
-            explain=_explanation(item, details) if explain else None,
-        )
+
+def _result(rank: int, item: Ranked, details: Details, *, explain: bool) -> Result:
+    return Result(
+        rank=rank,
+        id=item.id,
+        object_type=ObjectType(details.object_type),
+        name=details.name,
+        title=details.title,
+        location=details.location,
+        url=details.url,
+        final_score=item.final_score,
+        matched=Matched(section=details.matched[0], text=details.matched[1]) if details.matched else None,
+        warnings=item.governance.warnings,
+        pinned=EXACT_NAME if item.pinned else None,
+        siblings=Siblings(count=len(item.siblings), ids=item.siblings) if item.siblings else None,
+        explain=_explanation(item, details) if explain else None,
+    )
 
 
 def governance_parts(score: GovernanceScore) -> tuple[GovernancePart, ...]:
@@ -196,8 +201,8 @@ def _explanation(item: Ranked, details: Details) -> Explanation:
         relevance_score=item.relevance_score,
         governance_score=item.governance.governance_score,
         governance=governance_parts(item.governance),
-        curation_score=item.candidate.curation_score,
-        eligible=item.candidate.eligible,
+        curation_score=details.curation_score,
+        eligible=details.eligible,
         eligibility_reasons=details.eligibility_reasons,
     )
 

@@ -52,13 +52,16 @@ class Question:
 
 @dataclass(frozen=True)
 class Details:
-    """What is shown of one result."""
+    """What governs and shows one candidate."""
 
     object_type: str
     name: str
     title: str | None
     location: tuple[str, ...]
     url: str | None
+    signals: Mapping[str, Any]
+    curation_score: float
+    eligible: bool
     eligibility_reasons: tuple[str, ...]
     matched: tuple[str, str] | None  # section, text
 
@@ -135,7 +138,10 @@ class SearchStore(Protocol):
         ...
 
     def candidates(self, version: int, question: Question, scope: Scope) -> list[Candidate]:
-        """Vector, keyword and whole-name hits within the scope, each asset once, both signals exact."""
+        """Vector, keyword and whole-name hits within the scope, each asset once, both signals exact.
+
+        At least half of `pool_size`, wherever the scope holds that many assets with vectors.
+        """
         ...
 
     def browse(self, scope: Scope, limit: int) -> list[Candidate]:
@@ -143,7 +149,7 @@ class SearchStore(Protocol):
         ...
 
     def details(self, version: int, hits: Sequence[Candidate], acl_ids: Sequence[int]) -> Mapping[int, Details]:
-        """By key, what is shown of these; what the access lists no longer let through is left out."""
+        """By key, what governs and shows these; what the access lists no longer let through is left out."""
         ...
 
 

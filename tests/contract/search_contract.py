@@ -199,21 +199,22 @@ class SearchContract:
             "b": (False, False),
         }
 
-    def test_a_common_word_scores_but_proposes_nobody(self, engine: Engine) -> None:
+    def test_a_common_word_scores_but_proposes_nobody_unless_few_are_asked(self, engine: Engine) -> None:
         hand = Hand(engine).begin()
-        near = [hand.asset(f"near-{number}", "the question", postings={"rest": 1.0}) for number in range(3)]
+        near = [hand.asset(f"near-{number}", "the question", postings={"rest": 1.0}) for number in range(9)]
         hand.publish(
             *near,
             hand.asset("common", "far away", postings={"common": 1.0}),
             hand.asset("rare", "far away", postings={"common": 1.0, "rare": 1.0}),
         )
-        hand.verify()
+        hand.verify(exact_scan_rows=0)
         terms = (QueryTerm("common", 0, 0.5, 1.0, False), QueryTerm("rare", 1, 1.0, 1.0, True))
         keywords = KeywordQuery(terms, 1.5, "x")
-        found = ask(engine, hand, "the question", scope_of(engine), keywords=keywords, pool_size=2)
-        assert [name for name in ids(found) if not name.startswith("near")] == ["rare"]
-        (rare,) = [candidate for candidate in found if candidate.id == "rare"]
-        assert rare.matched_idf > 0.5
+        for graph, proposed in ((True, ["rare"]), (False, ["common", "rare"])):
+            found = ask(engine, hand, "the question", scope_of(engine), keywords=keywords, pool_size=2, graph=graph)
+            assert [name for name in ids(found) if not name.startswith("near")] == proposed
+            (rare,) = [candidate for candidate in found if candidate.id == "rare"]
+            assert rare.matched_idf > 0.5
 
     def test_the_pool_of_equals_is_cut_by_id(self, engine: Engine) -> None:
         hand = Hand(engine).begin()
@@ -291,6 +292,8 @@ class SearchContract:
         assert shown.location == ("shop", "public")
         assert shown.matched == ("part 1", "second")
         assert shown.eligibility_reasons == item.composed.eligibility_reasons
+        assert shown.signals == item.composed.signals
+        assert (shown.curation_score, shown.eligible) == (50.0, True)
         hand.publish(hand.asset("a", "first", "second", name="orders", access=SECRET))
         assert sorted(engine.search_store.details(hand.version, found, scope.acl_ids)) == [asset_key("b")]
         assert engine.search_store.details(hand.version, found, ()) == {}

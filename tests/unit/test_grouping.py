@@ -22,14 +22,11 @@ def ranked(asset_id: str, shape: int | None = None, siblings: tuple[str, ...] = 
     candidate = Candidate(
         asset_key=asset_key(asset_id),
         id=asset_id,
-        signals={},
-        curation_score=50.0,
-        eligible=True,
         shape=shape,
         siblings=tuple(map(asset_key, siblings)),
         **given,
     )
-    return Ranked(candidate, 0.5, 0.0, 0.25, GovernanceScore(0.0, ()), 0.2, 1, None)
+    return Ranked(candidate, 0.5, 0.0, 0.25, 1, None, False, GovernanceScore(0.0, ()), 0.2)
 
 
 def groups(*items: Ranked) -> list[tuple[str, tuple[str, ...]]]:

@@ -9,14 +9,15 @@ import pytest
 
 from services.catalog.model import Asset
 from services.retrieval.grouping import group_siblings
-from services.retrieval.ranking import Candidate, Ranked, rank_candidates, vector_similarity
+from services.retrieval.ranking import Candidate, Ranked, most_relevant, rank_governed, vector_similarity
 from services.trust.governance import GovernanceScore, governance_score
 from services.trust.rules import load_rules
-from services.trust.signals import Signals, read_signals
+from services.trust.signals import read_signals
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 RULES = load_rules()
-TRUSTED = read_signals(Asset(id="x", object_type="table", name="x", critical_data_element=True), RULES).to_json()
-UNKNOWN = read_signals(Asset(id="x", object_type="table", name="x"), RULES).to_json()
+TRUSTED = Asset(id="x", object_type="table", name="x", critical_data_element=True)
+UNKNOWN = Asset(id="x", object_type="table", name="x")
 PLAIN = Candidate(
     asset_key=1,
     id="a",
@@ -26,18 +27,20 @@ PLAIN = Candidate(
     chunk_count=1,
     chunk_number=0,
     matched_idf=0.0,
-    signals=UNKNOWN,
-    curation_score=0.0,
-    eligible=True,
 )
 
 
-def govern(signals: Signals) -> GovernanceScore:
-    return governance_score(signals, RULES, now=datetime(2026, 1, 1, tzinfo=UTC))
+def governance(asset: Asset) -> GovernanceScore:
+    return governance_score(read_signals(asset, RULES), RULES, now=NOW)
 
 
-def rank(*candidates: Candidate, candidate_limit: int = 30, pin_named: bool = True) -> list[Ranked]:
-    return rank_candidates(candidates, 10.0, candidate_limit, govern, pin_named=pin_named)
+def rank(*candidates: Candidate, trusted: str = "", candidate_limit: int = 30, pin_named: bool = True) -> list[Ranked]:
+    """Both stages; the assets whose id stands in `trusted` have a governance score of 0.4, the others 0."""
+    keyed = [replace(item, asset_key=ord(item.id)) if item.asset_key == 1 else item for item in candidates]
+    kept = most_relevant(keyed, 10.0, candidate_limit, pin_named=pin_named)
+    return rank_governed(
+        kept, {item.asset_key: governance(TRUSTED if item.id in trusted else UNKNOWN) for item in keyed}
+    )
 
 
 def ids(ranked: list[Ranked]) -> list[str]:
@@ -45,7 +48,7 @@ def ids(ranked: list[Ranked]) -> list[str]:
 
 
 def test_the_numbers_of_a_result_add_up() -> None:
-    (found,) = rank(replace(PLAIN, matched_idf=4.0, signals=TRUSTED))
+    (found,) = rank(replace(PLAIN, matched_idf=4.0), trusted="a")
     assert (found.vector_similarity, found.keyword_score) == (0.5, 0.4)
     assert found.relevance_score == pytest.approx((0.5 + 0.4) / 2)
     assert found.governance.governance_score == 0.4
@@ -53,9 +56,14 @@ def test_the_numbers_of_a_result_add_up() -> None:
 
 
 def test_governance_decides_among_the_kept_and_keeps_nobody() -> None:
-    trusted = replace(PLAIN, id="b", best_cosine=0.4, signals=TRUSTED)
-    assert ids(rank(PLAIN, trusted)) == ["b", "a"]
-    assert ids(rank(PLAIN, trusted, candidate_limit=1)) == ["a"]
+    trusted = replace(PLAIN, id="b", best_cosine=0.4)
+    assert ids(rank(PLAIN, trusted, trusted="b")) == ["b", "a"]
+    assert ids(rank(PLAIN, trusted, trusted="b", candidate_limit=1)) == ["a"]
+
+
+def test_who_is_no_longer_seen_is_not_ranked() -> None:
+    kept = most_relevant([PLAIN, replace(PLAIN, asset_key=2, id="b")], 10.0, 30, pin_named=True)
+    assert ids(rank_governed(kept, {2: governance(UNKNOWN)})) == ["b"]
 
 
 def test_ties_are_broken_by_id_whatever_the_order_of_arrival() -> None:
@@ -65,15 +73,15 @@ def test_ties_are_broken_by_id_whatever_the_order_of_arrival() -> None:
 
 def test_what_the_whole_query_names_comes_first_even_when_others_are_more_relevant() -> None:
     named = replace(PLAIN, id="z", named=True, best_cosine=0.0)
-    better = replace(PLAIN, best_cosine=0.9, matched_idf=9.0, signals=TRUSTED)
-    assert ids(rank(better, named)) == ["z", "a"]
-    assert ids(rank(better, named, candidate_limit=1)) == ["z"]
-    assert ids(rank(better, named, pin_named=False)) == ["a", "z"]
+    better = replace(PLAIN, best_cosine=0.9, matched_idf=9.0)
+    assert ids(rank(better, named, trusted="a")) == ["z", "a"]
+    assert ids(rank(better, named, trusted="a", candidate_limit=1)) == ["z"]
+    assert ids(rank(better, named, trusted="a", pin_named=False)) == ["a", "z"]
 
 
 def test_several_of_that_name_stand_in_order_of_final_score() -> None:
-    trusted = replace(PLAIN, id="z", named=True, signals=TRUSTED)
-    assert ids(rank(replace(PLAIN, named=True), trusted)) == ["z", "a"]
+    trusted = replace(PLAIN, id="z", named=True)
+    assert ids(rank(replace(PLAIN, named=True), trusted, trusted="z")) == ["z", "a"]
 
 
 def test_an_asset_outside_the_embedding_pool_is_ranked_by_its_words() -> None:
@@ -90,7 +98,7 @@ def test_many_chunks_are_no_many_chances() -> None:
 
 
 def test_near_duplicates_stand_behind_the_first_of_them() -> None:
-    one = replace(PLAIN, siblings=(3,), shape=7)
+    one = replace(PLAIN, asset_key=5, siblings=(3,), shape=7)
     same_shape = replace(PLAIN, asset_key=2, id="b", best_cosine=0.4, shape=7)
     declared = replace(PLAIN, asset_key=3, id="c", best_cosine=0.3)
     alone = replace(PLAIN, asset_key=4, id="d", best_cosine=0.2, siblings=(99,))

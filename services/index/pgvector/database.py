@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import MappingProxyType
+from typing import Any
 
 import psycopg
 from pgvector.psycopg import register_vector
@@ -23,9 +24,10 @@ RECONNECT_TIMEOUT_SECONDS = 5
 
 
 class PgDatabase:
-    """Connections to one database. `transaction` commits as a whole or not at all; errors are ours.
+    """Connections to one database. `transaction` commits as a whole or not at all, `read` takes one statement.
 
-    Raises StoreUnavailable for what may pass (server down, timeout, deadlock), SchemaError where a table is missing.
+    A connection that died, as all do when the server restarts, is replaced. Errors are ours: StoreUnavailable for what
+    may pass (server down, timeout, deadlock), SchemaError where a table is missing.
     """
 
     def __init__(self, uri: str, *, pool_size: int = 4, session: Mapping[str, str] = MappingProxyType({})) -> None:
@@ -38,9 +40,13 @@ class PgDatabase:
             max_size=pool_size,
             timeout=POOL_TIMEOUT_SECONDS,
             reconnect_timeout=RECONNECT_TIMEOUT_SECONDS,
-            kwargs={"row_factory": dict_row, "options": options, "connect_timeout": CONNECT_TIMEOUT_SECONDS},
-            configure=_configure,
-            check=_check,
+            kwargs={
+                "row_factory": dict_row,
+                "options": options,
+                "connect_timeout": CONNECT_TIMEOUT_SECONDS,
+                "autocommit": True,  # a read is one statement; a transaction says so itself
+            },
+            configure=_learn_vectors,
             open=False,
         )
 
@@ -55,12 +61,45 @@ class PgDatabase:
     def transaction(self) -> Iterator[Connection[Row]]:
         """One transaction on a pooled connection."""
         with translated_errors():
-            connection = self._connection()
+            connection = self._living_connection()
             try:
                 with connection.transaction():
                     yield connection
             finally:
                 self._pool.putconn(connection)
+
+    def read(self, query: str | bytes, row: Mapping[str, Any] | None = None) -> list[Row]:
+        """The rows of one statement that only reads; it sees one moment.
+
+        Nothing else is asked of the server: no question whether it lives, no BEGIN, no COMMIT, which together cost as
+        much as a small statement. Where the connection turns out dead, the statement is asked once more.
+        """
+        with translated_errors():
+            connection = self._connection()
+            try:
+                return _rows(connection, query, row)
+            except psycopg.OperationalError:
+                if not connection.closed:
+                    raise
+            finally:
+                self._pool.putconn(connection)
+            self._pool.check()
+            connection = self._connection()
+            try:
+                return _rows(connection, query, row)
+            finally:
+                self._pool.putconn(connection)
+
+    def _living_connection(self) -> Connection[Row]:
+        connection = self._connection()
+        try:
+            ConnectionPool.check_connection(connection)
+            _learn_vectors(connection)
+        except psycopg.OperationalError:
+            self._pool.putconn(connection)
+            self._pool.check()
+            connection = self._connection()
+        return connection
 
     def _connection(self) -> Connection[Row]:
         self._pool.open()
@@ -104,19 +143,16 @@ class Rehearsal:
 Database = PgDatabase | Rehearsal
 
 
-def _configure(connection: Connection[Row]) -> None:
-    # A database that is not migrated yet has no vector type; the migration itself needs none.
-    try:
-        register_vector(connection)
-    except psycopg.ProgrammingError:
-        connection.rollback()
-    connection.commit()
-
-
-def _check(connection: Connection[Row]) -> None:
-    ConnectionPool.check_connection(connection)
+def _learn_vectors(connection: Connection[Row]) -> None:
+    """Teach the connection the vector type, unless it knows it. It does not in a database that is not migrated yet."""
     if connection.adapters.types.get("vector") is None:
-        _configure(connection)  # the database was migrated since
+        with suppress(psycopg.ProgrammingError):
+            register_vector(connection)
+
+
+def _rows(connection: Connection[Row], query: str | bytes, row: Mapping[str, Any] | None) -> list[Row]:
+    _learn_vectors(connection)
+    return connection.execute(query, row).fetchall()
 
 
 @contextmanager

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from psycopg import Connection, sql
+from psycopg import sql
 
-from services.access.rule import AccessRule, Level
+from services.access.rule import AccessRule
 from services.index.identity import ModelIdentity
 from services.index.pgvector.access_lists import rule_of
 from services.index.pgvector.database import PgDatabase, Row
 from services.index.pgvector.tables import version_names
 from services.retrieval.keyword import LENGTH_SHARE, SATURATION
+from services.retrieval.pgvector.plans import NARROW_FACTOR, CountMemory, VisibleVectors
+from services.retrieval.pgvector.scope import conditions
 from services.retrieval.ranking import CHUNK_DISCOUNT, Candidate
 from services.retrieval.store import Corpus, Details, Question, Scope
 from services.sql_files import load_queries
-from services.text.clean import scrub
 
 QUERIES = load_queries("pgvector/queries/search.sql")
 
@@ -30,48 +33,64 @@ SESSION = {
     "random_page_cost": "1.1",
     "jit": "off",
 }
+# Chunks asked of the graph index for each asset that it shall propose. The second number is for an index whose assets
+# have so many chunks each that the nearest are of a few assets alone.
+CHUNKS_PER_ASSET = (2, 16)
 
 
 class PgSearchStore:
     """See `services.retrieval.store.SearchStore`.
 
-    Up to `exact_scan_rows` allowed vectors are compared one by one; beyond, the graph index proposes.
+    Up to `exact_scan_rows` allowed vectors are compared one by one, and some more where most are hidden; beyond, the
+    graph index proposes, and where it proposes too few, they are compared after all. `clock` counts seconds.
     """
 
-    def __init__(self, database: PgDatabase, *, exact_scan_rows: int) -> None:
+    def __init__(
+        self, database: PgDatabase, *, exact_scan_rows: int, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._database = database
         self._exact_scan_rows = exact_scan_rows
+        self._counts = CountMemory(clock)
 
     def corpus(self) -> Corpus:
-        with self._database.transaction() as connection:
-            row = connection.execute(QUERIES["corpus"]).fetchone() or {}
+        row = next(iter(self._database.read(QUERIES["corpus"])), {})
         model = ModelIdentity(row["model_id"], row["model_revision"], row["dimension"]) if row.get("version") else None
         assets = int(row.get("assets") or 0)
         mean_length = float(row.get("total_length") or 0) / assets if assets else 0.0
         return Corpus(row.get("version"), model, assets, mean_length, row.get("data_age_seconds"))
 
     def frequencies(self, terms: Sequence[str]) -> Mapping[str, int]:
-        with self._database.transaction() as connection:
-            rows = connection.execute(QUERIES["term_frequencies"], {"terms": list(terms)})
-            return {row["term"]: row["assets"] for row in rows}
+        rows = self._database.read(QUERIES["term_frequencies"], {"terms": list(terms)})
+        return {row["term"]: row["assets"] for row in rows}
 
     def access_lists(self, after_seq: int) -> Sequence[tuple[int, int, AccessRule]]:
-        with self._database.transaction() as connection:
-            rows = connection.execute(QUERIES["acl_since"], {"seq": after_seq}).fetchall()
+        rows = self._database.read(QUERIES["acl_since"], {"seq": after_seq})
         return [(row["seq"], row["acl_id"], rule_of(row)) for row in rows]
 
     def candidates(self, version: int, question: Question, scope: Scope) -> list[Candidate]:
-        row = {**_scope_row(scope), **_question_row(question)}
-        with self._database.transaction() as connection:
-            exact = self._may_scan(connection, version, row)
-            hits = _statement("vector_hits_exact" if exact else "vector_hits_ann", version)
-            found = connection.execute(_statement("candidates", version, vector_hits=hits), row).fetchall()
+        asked = conditions(scope)
+        row = {**asked, "now": scope.now, **_question_row(question)}
+        names = tuple(asked)
+        counted = self._visible_vectors(version, scope, row, names)
+        if not counted.are_compared(self._exact_scan_rows):
+            for chunks_per_asset in CHUNKS_PER_ASSET:
+                row["chunk_limit"] = chunks_per_asset * question.pool_size
+                found = self._database.read(_candidates(version, names, "vector_hits_graph", few=False), row)
+                hit_assets, hit_chunks = (found[0]["hit_assets"], found[0]["hit_chunks"] or 0) if found else (0, 0)
+                if hit_chunks < row["chunk_limit"]:
+                    break  # a filter let too little through
+                if 2 * hit_assets >= question.pool_size:
+                    return [_candidate(item) for item in found]
+        few = counted.are_few(self._exact_scan_rows)
+        found = self._database.read(_candidates(version, names, "vector_hits_exact", few=few), row)
         return [_candidate(item) for item in found]
 
     def browse(self, scope: Scope, limit: int) -> list[Candidate]:
-        row = {**_scope_row(scope), "pool": limit}
-        with self._database.transaction() as connection:
-            return [_candidate(item) for item in connection.execute(_statement("browse", 0), row)]
+        asked = conditions(scope)
+        found = self._database.read(
+            _about_assets("browse", 0, tuple(asked)), {**asked, "now": scope.now, "pool": limit}
+        )
+        return [_candidate(item) for item in found]
 
     def details(self, version: int, hits: Sequence[Candidate], acl_ids: Sequence[int]) -> Mapping[int, Details]:
         row = {
@@ -79,46 +98,46 @@ class PgSearchStore:
             "chunk_numbers": [hit.chunk_number for hit in hits],
             "acl_ids": list(acl_ids),
         }
-        with self._database.transaction() as connection:
-            found = connection.execute(_statement("details", version), row).fetchall()
+        found = self._database.read(_about_assets("details", version, ()), row)
         return {item["asset_key"]: _details(item) for item in found}
 
-    def _may_scan(self, connection: Connection[Row], version: int, row: Mapping[str, Any]) -> bool:
-        counted = connection.execute(
-            _statement("visible_vectors", version), {**row, "count_limit": self._exact_scan_rows + 1}
-        ).fetchone()
-        return counted is not None and int(counted["vectors"]) <= self._exact_scan_rows
+    def _visible_vectors(
+        self, version: int, scope: Scope, row: Mapping[str, Any], names: tuple[str, ...]
+    ) -> VisibleVectors:
+        key = (version, scope.acl_ids, scope.eligible_only, scope.object_types, scope.filters)
+        known = self._counts.recall(key)
+        if known is not None:
+            return known
+        limits = {
+            "count_limit": NARROW_FACTOR * self._exact_scan_rows + 1,
+            "embedding_table": version_names(version)["embedding"].as_string(),
+        }
+        (counted,) = self._database.read(_about_assets("visible_vectors", version, names), {**row, **limits})
+        return self._counts.keep(key, VisibleVectors(**counted))
 
 
-def _statement(name: str, version: int, **parts: sql.Composed) -> sql.Composed:
-    fragments = {"allowed": sql.SQL(QUERIES["allowed"]), "matched_idf": sql.SQL(QUERIES["matched_idf"])}
-    return sql.SQL(QUERIES[name]).format(**fragments, **version_names(version), **parts)
-
-
-def _scope_row(scope: Scope) -> dict[str, Any]:
-    filters = scope.filters
-    return {
-        "acl_ids": list(scope.acl_ids),
-        "eligible_only": scope.eligible_only,
-        "now": scope.now,
-        "object_types": list(scope.object_types) or None,
-        "sources": _folded(filters.source),
-        "tags": _folded(filters.tag),
-        "glossary_terms": _folded(filters.term),
-        "domains": _folded(filters.domain),
-        "owners": _folded(filters.owner),
-        "data_products": _folded(filters.data_product),
-        "workspaces": _folded(filters.workspace),
-        "certifications": [str(status) for status in filters.certification] or None,
-        "classifications": [int(Level[name.upper()]) for name in filters.classification] or None,
-        "critical": filters.critical_data_element,
-        "min_curation_score": filters.min_curation_score,
-        "min_data_quality": filters.min_data_quality,
+@lru_cache(maxsize=1000)
+def _candidates(version: int, names: tuple[str, ...], vector_hits: str, *, few: bool) -> bytes:
+    """The statement for candidates under the conditions of these names."""
+    keyword_hits = "keyword_hits_of_few" if few else "keyword_hits_walked"
+    fragments = {"group_weights": sql.SQL(QUERIES["group_weights"]), "matched_idf": sql.SQL(QUERIES["matched_idf"])}
+    parts = {**version_names(version), **fragments, "allowed": _allowed(names)}
+    hits = {
+        "allowed_assets": sql.SQL(QUERIES["allowed_assets"] if few else "").format(**parts),
+        "vector_hits": sql.SQL(QUERIES[vector_hits]).format(**parts),
+        "keyword_hits": sql.SQL(QUERIES[keyword_hits]).format(**parts),
     }
+    return sql.SQL(QUERIES["candidates"]).format(**parts, **hits).as_bytes()
 
 
-def _folded(words: Sequence[str]) -> list[str] | None:
-    return [scrub(word)[0].casefold() for word in words] or None
+@lru_cache(maxsize=1000)
+def _about_assets(name: str, version: int, names: tuple[str, ...]) -> bytes:
+    """A statement about assets under the conditions of these names."""
+    return sql.SQL(QUERIES[name]).format(**version_names(version), allowed=_allowed(names)).as_bytes()
+
+
+def _allowed(names: Sequence[str]) -> sql.Composed:
+    return sql.SQL(" AND ").join(sql.SQL(f"({QUERIES[name]})") for name in names)
 
 
 def _question_row(question: Question) -> dict[str, Any]:
@@ -149,9 +168,6 @@ def _candidate(row: Row) -> Candidate:
         chunk_count=row["chunk_count"],
         chunk_number=row["chunk_number"],
         matched_idf=row["matched_idf"],
-        signals=row["signals"],
-        curation_score=row["curation_score"],
-        eligible=row["eligible"],
         shape=row["shape"],
         siblings=tuple(row["siblings"]),
     )
@@ -165,6 +181,9 @@ def _details(row: Row) -> Details:
         title=row["title"],
         location=tuple(row["location"]),
         url=row["url"],
+        signals=row["signals"],
+        curation_score=row["curation_score"],
+        eligible=row["eligible"],
         eligibility_reasons=tuple(row["eligibility_reasons"]),
         matched=matched,
     )

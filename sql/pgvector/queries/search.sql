@@ -15,34 +15,60 @@ SELECT term, assets FROM term_stat WHERE term = ANY(%(terms)s) AND assets > 0;
 SELECT acl_id, seq, classification, groups, users, denied_groups, denied_users
 FROM acl WHERE seq > %(seq)s ORDER BY seq;
 
--- name: allowed
--- The condition on asset a and its asset_score s that every statement about candidates carries: access first.
+-- name: acl_ids
+-- Access first: every statement about candidates asks it of asset a, and of a and its asset_score s whichever of the
+-- following conditions the question brings.
 a.acl_id = ANY(%(acl_ids)s)
-AND (s.eligible OR NOT %(eligible_only)s)
-AND (%(object_types)s::text[] IS NULL OR a.object_type = ANY(%(object_types)s))
-AND (%(sources)s::text[] IS NULL OR lower(a.source) = ANY(%(sources)s))
-AND (%(tags)s::text[] IS NULL OR a.tags && %(tags)s)
-AND (%(glossary_terms)s::text[] IS NULL OR a.terms && %(glossary_terms)s)
-AND (%(domains)s::text[] IS NULL OR a.domains && %(domains)s)
-AND (%(owners)s::text[] IS NULL OR a.owners && %(owners)s)
-AND (%(data_products)s::text[] IS NULL OR a.data_products && %(data_products)s)
-AND (%(workspaces)s::text[] IS NULL OR a.workspaces && %(workspaces)s)
-AND (%(certifications)s::text[] IS NULL OR CASE WHEN s.certification = 'certified' AND s.certification_expires_at <= %(now)s
-          THEN 'inactive' ELSE s.certification END = ANY(%(certifications)s))
-AND (%(classifications)s::smallint[] IS NULL
-     OR (SELECT acl.classification FROM acl WHERE acl.acl_id = a.acl_id) = ANY(%(classifications)s))
-AND (%(critical)s::boolean IS NULL OR coalesce(s.critical, false) = %(critical)s)
-AND (%(min_curation_score)s::float8 IS NULL OR s.curation_score >= %(min_curation_score)s)
-AND (%(min_data_quality)s::float8 IS NULL OR s.data_quality_percent >= %(min_data_quality)s);
 
--- name: matched_idf
--- What an asset a matches of the query: its weights by group of terms, w, saturated and normalised by its length.
-sum(w.idf * w.weight
-    / (w.weight + %(saturation)s * (1 - %(length_share)s + %(length_share)s * a.keyword_length / %(mean_length)s)));
+-- name: eligible_only
+s.eligible
+
+-- name: object_types
+a.object_type = ANY(%(object_types)s)
+
+-- name: sources
+lower(a.source) = ANY(%(sources)s)
+
+-- name: tags
+a.tags && %(tags)s
+
+-- name: glossary_terms
+a.terms && %(glossary_terms)s
+
+-- name: domains
+a.domains && %(domains)s
+
+-- name: owners
+a.owners && %(owners)s
+
+-- name: data_products
+a.data_products && %(data_products)s
+
+-- name: workspaces
+a.workspaces && %(workspaces)s
+
+-- name: certifications
+-- As of the question: a certification that has expired is inactive.
+CASE WHEN s.certification = 'certified' AND s.certification_expires_at <= %(now)s THEN 'inactive'
+     ELSE s.certification END = ANY(%(certifications)s)
+
+-- name: classifications
+(SELECT acl.classification FROM acl WHERE acl.acl_id = a.acl_id) = ANY(%(classifications)s)
+
+-- name: critical
+coalesce(s.critical, false) = %(critical)s
+
+-- name: min_curation_score
+s.curation_score >= %(min_curation_score)s
+
+-- name: min_data_quality
+s.data_quality_percent >= %(min_data_quality)s
 
 -- name: visible_vectors
--- How many vectors the caller may be answered from, counted no further than asked.
-SELECT count(*) AS vectors FROM (
+-- How many vectors the caller may be answered from, counted no further than asked, and about how many there are.
+SELECT count(*) AS visible,
+       (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = to_regclass(%(embedding_table)s)) AS stored
+FROM (
     SELECT FROM {embedding} e JOIN asset a USING (asset_key) JOIN asset_score s USING (asset_key)
     WHERE {allowed}
     LIMIT %(count_limit)s
@@ -50,43 +76,78 @@ SELECT count(*) AS vectors FROM (
 
 -- name: vector_hits_exact
 -- Nearest assets among all allowed vectors, by best chunk less the discount for many chunks; ties by id.
-SELECT a.asset_key
+SELECT a.asset_key, count(*) AS chunks
 FROM {embedding} e JOIN asset a USING (asset_key) JOIN asset_score s USING (asset_key)
 WHERE {allowed}
 GROUP BY a.asset_key
 ORDER BY min(e.embedding <=> %(vector)s) + %(chunk_discount)s * ln(count(*)) / ln(2), a.id COLLATE "C"
 LIMIT %(pool)s
 
--- name: vector_hits_ann
+-- name: vector_hits_graph
 -- Nearest allowed chunks by the graph index, which goes on searching until the filter let enough through.
-SELECT DISTINCT hit.asset_key FROM (
+SELECT near.asset_key, count(*) AS chunks FROM (
     SELECT e.asset_key
     FROM {embedding} e JOIN asset a USING (asset_key) JOIN asset_score s USING (asset_key)
     WHERE {allowed}
     ORDER BY e.embedding <=> %(vector)s
-    LIMIT %(pool)s * 4
-) AS hit
+    LIMIT %(chunk_limit)s
+) AS near
+GROUP BY near.asset_key
+
+-- name: group_weights
+-- By asset and group of terms, what its postings p of the query's terms q weigh together.
+SELECT p.asset_key, p.length, q.idf, sum(q.discount * p.weight) AS weight
+FROM query_term q JOIN posting p USING (term)
+
+-- name: matched_idf
+-- What an asset matches of the query: its weights by group, w, saturated and normalised by its length.
+sum(w.idf * w.weight
+    / (w.weight + %(saturation)s * (1 - %(length_share)s + %(length_share)s * w.length / %(mean_length)s)))
+
+-- name: keyword_hits_walked
+-- The best matches of the rare terms, of whoever may see them, walked down until enough are allowed; ties by id.
+SELECT ranked.asset_key
+FROM (
+    SELECT w.asset_key, {matched_idf} AS matched_idf
+    FROM ({group_weights} WHERE q.rare GROUP BY p.asset_key, p.length, q.word, q.idf) AS w
+    GROUP BY w.asset_key
+    ORDER BY matched_idf DESC
+) AS ranked
+CROSS JOIN LATERAL (
+    -- A subquery that stays one: it is asked row by row, not joined as a whole.
+    SELECT a.id FROM asset a JOIN asset_score s USING (asset_key)
+    WHERE a.asset_key = ranked.asset_key AND {allowed}
+    OFFSET 0
+) AS open
+ORDER BY ranked.matched_idf DESC, open.id COLLATE "C"
+LIMIT %(pool)s
+
+-- name: keyword_hits_of_few
+-- The best matches among few allowed assets: here every term proposes; ties by id.
+SELECT w.asset_key
+FROM (
+    {group_weights} JOIN allowed_asset USING (asset_key) GROUP BY p.asset_key, p.length, q.word, q.idf
+) AS w
+JOIN asset a USING (asset_key)
+GROUP BY w.asset_key, a.id
+ORDER BY {matched_idf} DESC, a.id COLLATE "C"
+LIMIT %(pool)s
+
+-- name: allowed_assets
+-- The few assets that the caller may be answered from.
+allowed_asset AS MATERIALIZED (
+    SELECT a.asset_key FROM asset a JOIN asset_score s USING (asset_key) WHERE {allowed}
+),
 
 -- name: candidates
 -- Vector, keyword and whole-name hits, each asset once, with both signals computed exactly for every one of them.
 WITH query_term AS MATERIALIZED (
     SELECT * FROM unnest(%(query_terms)s::text[], %(groups)s::integer[], %(idfs)s::float8[], %(discounts)s::float8[],
                          %(rare)s::boolean[]) AS t (term, word, idf, discount, rare)
-), vector_hit AS (
+), {allowed_assets} vector_hit AS MATERIALIZED (
     {vector_hits}
 ), keyword_hit AS (
-    SELECT a.asset_key
-    FROM (
-        SELECT p.asset_key, q.idf, sum(q.discount * p.weight) AS weight
-        FROM query_term q JOIN posting p USING (term)
-        WHERE q.rare
-        GROUP BY p.asset_key, q.word, q.idf
-    ) AS w
-    JOIN asset a USING (asset_key) JOIN asset_score s USING (asset_key)
-    WHERE {allowed}
-    GROUP BY a.asset_key
-    ORDER BY {matched_idf} DESC, a.id COLLATE "C"
-    LIMIT %(pool)s
+    {keyword_hits}
 ), name_hit AS (
     SELECT a.asset_key FROM asset a JOIN asset_score s USING (asset_key)
     WHERE (a.whole_names && %(whole_query)s OR a.whole_synonyms && %(whole_query)s) AND {allowed}
@@ -96,29 +157,24 @@ WITH query_term AS MATERIALIZED (
 )
 SELECT a.asset_key, a.id, a.whole_names && %(whole_query)s AS named,
        a.whole_synonyms && %(whole_query)s AS called, a.shape, a.siblings,
-       s.signals, s.curation_score, s.eligible,
-       nearest.number AS chunk_number, 1 - nearest.distance AS best_cosine, coalesce(chunks.count, 0) AS chunk_count,
-       coalesce(keyword.matched_idf, 0) AS matched_idf
+       nearest.number AS chunk_number, 1 - nearest.distance AS best_cosine,
+       coalesce(nearest.chunks, 0) AS chunk_count, coalesce(keyword.matched_idf, 0) AS matched_idf,
+       (SELECT count(*) FROM vector_hit) AS hit_assets, (SELECT sum(chunks) FROM vector_hit) AS hit_chunks
 FROM hit
 JOIN asset a USING (asset_key)
-JOIN asset_score s USING (asset_key)
 LEFT JOIN LATERAL (
-    SELECT e.number, e.embedding <=> %(vector)s AS distance FROM {embedding} e
-    WHERE e.asset_key = hit.asset_key ORDER BY distance, e.number LIMIT 1
+    SELECT e.number, e.embedding <=> %(vector)s AS distance, count(*) OVER () AS chunks
+    FROM {embedding} e WHERE e.asset_key = hit.asset_key
+    ORDER BY distance, e.number LIMIT 1
 ) AS nearest ON true
-LEFT JOIN LATERAL (SELECT count(*) FROM {embedding} e WHERE e.asset_key = hit.asset_key) AS chunks ON true
 LEFT JOIN LATERAL (
     SELECT {matched_idf} AS matched_idf
-    FROM (
-        SELECT q.idf, sum(q.discount * p.weight) AS weight
-        FROM query_term q JOIN posting p ON p.term = q.term AND p.asset_key = hit.asset_key
-        GROUP BY q.word, q.idf
-    ) AS w
+    FROM ({group_weights} WHERE p.asset_key = hit.asset_key GROUP BY p.asset_key, p.length, q.word, q.idf) AS w
 ) AS keyword ON true;
 
 -- name: browse
 -- Assets without a question, by name.
-SELECT a.asset_key, a.id, false AS named, false AS called, a.shape, a.siblings, s.signals, s.curation_score, s.eligible,
+SELECT a.asset_key, a.id, false AS named, false AS called, a.shape, a.siblings,
        NULL::integer AS chunk_number, NULL::float8 AS best_cosine, 0 AS chunk_count, 0::float8 AS matched_idf
 FROM asset a JOIN asset_score s USING (asset_key)
 WHERE {allowed}
@@ -126,8 +182,9 @@ ORDER BY lower(a.name), a.id COLLATE "C"
 LIMIT %(pool)s;
 
 -- name: details
--- What is shown of the results, checked against the access lists once more.
-SELECT a.asset_key, a.object_type, a.name, a.title, s.eligibility_reasons, a.location, a.url,
+-- What governs and shows the candidates that are kept, checked against the access lists once more.
+SELECT a.asset_key, a.object_type, a.name, a.title, a.location, a.url,
+       s.signals, s.curation_score, s.eligible, s.eligibility_reasons,
        c.section AS matched_section, c.text AS matched_text
 FROM unnest(%(keys)s::bigint[], %(chunk_numbers)s::integer[]) AS wanted (asset_key, number)
 JOIN asset a USING (asset_key)
