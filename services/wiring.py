@@ -32,13 +32,16 @@ from services.index.pgvector.stores import PgIndexStores
 from services.index.reevaluation import Reevaluation
 from services.index.refresh import RefreshLimits, RefreshSteps
 from services.index.stages import Progress, no_progress
+from services.retrieval.abbreviations import load_abbreviations
 from services.retrieval.assets import AssetService
 from services.retrieval.pgvector.assets import PgAssetStore
 from services.retrieval.pgvector.search import SESSION, PgSearchStore
+from services.retrieval.pgvector.words import PgWordStore
 from services.retrieval.pgvector.worklist import PgPayloadStore, PgWorklistStore
 from services.retrieval.search import SearchService, SearchSettings
 from services.retrieval.status_service import ReadinessService, StatusService
 from services.retrieval.visibility import Visibility
+from services.retrieval.words import QueryReader
 from services.retrieval.worklist import WorklistService
 from services.settings import Settings, SourceSettings, load_sources
 from services.trust.check import TrustCheck, check_rules
@@ -272,9 +275,10 @@ def _query_services(settings: Settings, database: PgDatabase) -> QueryServices:
     rules = trust_rules(settings)
     search_store = PgSearchStore(database, exact_scan_rows=settings.exact_scan_rows)
     visibility = Visibility(search_store)
+    reader = QueryReader(PgWordStore(database), load_abbreviations())
     answers = SearchSettings(min_relevance=settings.min_relevance, pin_exact_names=settings.pin_exact_names)
     return QueryServices(
-        search=SearchService(search_store, visibility, model, rules, answers, now),
+        search=SearchService(search_store, reader, visibility, model, rules, answers, now),
         assets=AssetService(search_store, PgAssetStore(database), visibility, rules, now),
         worklist=WorklistService(search_store, PgWorklistStore(database), visibility, rules, now),
         status=StatusService(search_store, PgIndexStores(database), visibility, settings.engine),

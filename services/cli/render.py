@@ -21,6 +21,9 @@ def escape(text: str) -> str:
 
 def print_answer(answer: SearchAnswer) -> None:
     """The ranked results, or the refusal with its question."""
+    if answer.understood:
+        read = (f"{item.word} as {', '.join(item.alternatives)} ({item.why})" for item in answer.understood)
+        console.print(f"[dim]understood {escape('; '.join(read))}[/dim]", highlight=False, soft_wrap=True)
     if answer.refusal is not None:
         console.print(f"[bold]{answer.refusal.code}[/bold]: {escape(answer.refusal.ask)}")
     elif not answer.results:

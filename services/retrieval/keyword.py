@@ -18,7 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from services.text.tokens import normal_form, query_tokens
+from services.retrieval.expansion import NO_EXPANSIONS, Alternative, Expansions, query_words
+from services.text.tokens import normal_form
 
 SATURATION = 0.6
 LENGTH_SHARE = 0.5
@@ -26,7 +27,6 @@ UNKNOWN_IDF_SHARE = 0.5  # a word that no asset has: it is missing, but it may a
 # So many postings may be read for proposing candidates; common words above it only count in scoring. 1 ms of CPU for
 # 1,000 postings, and the words that a budget of this size leaves out are worth little.
 POSTINGS_BUDGET = 6000
-QUERY_TERMS_LIMIT = 64
 
 
 @dataclass(frozen=True)
@@ -52,23 +52,46 @@ class KeywordQuery:
     whole_query: str  # in the normal form of whole names
 
 
-def query_words(query: str) -> tuple[str, ...]:
-    """The distinct tokens of a query; a very long text is represented by its first ones."""
-    return query_tokens(query)[:QUERY_TERMS_LIMIT]
+def keyword_query(
+    query: str, frequencies: Mapping[str, int], corpus_assets: int, expanded: Expansions = NO_EXPANSIONS
+) -> KeywordQuery:
+    """What to look for. `frequencies`: in how many of the `corpus_assets` assets each term stands.
 
-
-def keyword_query(query: str, frequencies: Mapping[str, int], corpus_assets: int) -> KeywordQuery:
-    """What to look for. `frequencies`: in how many of the `corpus_assets` assets each word stands."""
+    A word and its alternatives are one virtual word, which stands in as many assets as they do together: in their sum
+    at most, and where several terms say one thing in as many as the rarest of them.
+    """
     words = query_words(query)
-    known = [word for word in words if frequencies.get(word, 0) > 0]
-    rare = rare_groups([frequencies[word] for word in known])
+    groups = [_Group.of(word.term, expanded.get(word.term, ()), frequencies) for word in words]
+    known = [group for group in groups if group.discounts]
+    rare = rare_groups([sum(frequencies[term] for term in group.discounts) for group in known])
+    worth = [idf(min(group.assets, max(corpus_assets, group.own)), corpus_assets) for group in known]
     terms = tuple(
-        QueryTerm(word, group, idf(frequencies[word], corpus_assets), 1.0, group in rare)
-        for group, word in enumerate(known)
+        QueryTerm(term, number, worth[number], discount, number in rare)
+        for number, group in enumerate(known)
+        for term, discount in group.discounts.items()
     )
     unknown = len(words) - len(known)
-    total = sum(term.idf for term in terms) + unknown * UNKNOWN_IDF_SHARE * idf(0, corpus_assets)
+    total = sum(worth) + unknown * UNKNOWN_IDF_SHARE * idf(0, corpus_assets)
     return KeywordQuery(terms, total, normal_form(query))
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The known terms that stand for one word, each with its discount; `own` assets have the word itself."""
+
+    discounts: Mapping[str, float]
+    own: int
+    assets: int
+
+    @staticmethod
+    def of(term: str, alternatives: Sequence[Alternative], frequencies: Mapping[str, int]) -> _Group:
+        discounts = {term: 1.0} if frequencies.get(term) else {}
+        own = assets = frequencies.get(term, 0)
+        for item in alternatives:
+            new = [other for other in item.terms if frequencies.get(other) and other not in discounts]
+            discounts.update(dict.fromkeys(new, item.discount))
+            assets += min((frequencies[other] for other in new), default=0)
+        return _Group(discounts, own, assets)
 
 
 def rare_groups(postings: Sequence[int]) -> frozenset[int]:

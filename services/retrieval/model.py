@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -13,6 +14,11 @@ from services.catalog.parts import CertificationStatus
 QUERY_BYTES_LIMIT = 16 * 1024
 LIMIT_MAX = 50
 CANDIDATE_LIMIT_MAX = 200
+
+
+def is_empty(value: Sequence[object]) -> bool:
+    """An optional list is left out when nothing is in it."""
+    return not value
 
 
 def is_absent(value: object) -> bool:
@@ -147,6 +153,16 @@ class Refusal(BaseModel):
     ask: str
 
 
+class Understood(BaseModel):
+    """Words of the query, and what else they were taken for: nothing that the caller could not find by itself."""
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True, serialize_by_alias=True)
+
+    word: str
+    alternatives: tuple[str, ...] = Field(alias="as")
+    why: Literal["abbreviation", "synonym", "spelling", "prefix"]
+
+
 class SearchAnswer(BaseModel):
     """The ranked results, best first, or a refusal; never both."""
 
@@ -159,3 +175,4 @@ class SearchAnswer(BaseModel):
     results: tuple[Result, ...]
     took_ms: float
     refusal: Refusal | None = Field(default=None, exclude_if=is_absent)
+    understood: tuple[Understood, ...] = Field(default=(), exclude_if=is_empty)

@@ -14,7 +14,7 @@ from services.catalog.model import ObjectType
 from services.errors import InvalidRequest, ModelError, SchemaError
 from services.index.embedder import Embedder
 from services.retrieval.grouping import group_siblings
-from services.retrieval.keyword import keyword_query, query_words
+from services.retrieval.keyword import KeywordQuery
 from services.retrieval.model import (
     QUERY_BYTES_LIMIT,
     Explanation,
@@ -30,6 +30,7 @@ from services.retrieval.model import (
 from services.retrieval.ranking import Ranked, Relevant, most_relevant, rank_governed
 from services.retrieval.store import Corpus, Details, Question, Scope, SearchStore
 from services.retrieval.visibility import Visibility
+from services.retrieval.words import QueryReader
 from services.text.clean import scrub
 from services.trust.governance import GovernanceScore, governance_score
 from services.trust.rules import TrustRules
@@ -62,6 +63,7 @@ class SearchService:
     def __init__(
         self,
         store: SearchStore,
+        reader: QueryReader,
         visibility: Visibility,
         embedder: Embedder,
         rules: TrustRules,
@@ -69,6 +71,7 @@ class SearchService:
         now: Callable[[], datetime],
     ) -> None:
         self._store = store
+        self._reader = reader
         self._visibility = visibility
         self._embedder = embedder
         self._rules = rules
@@ -91,7 +94,8 @@ class SearchService:
             filters=request.filters,
             now=now,
         )
-        kept = self._kept(request, corpus, version, scope)
+        reading = self._reader.read(request.query, corpus.assets, scope.acl_ids)
+        kept = self._kept(request, corpus, version, scope, reading.keywords)
         # Later than the candidates, so that an access list that was changed meanwhile has its say.
         details = self._store.details(version, [item.candidate for item in kept], scope.acl_ids)
         ranked = self._ranked(request, kept, details, now)
@@ -108,6 +112,7 @@ class SearchService:
             results=results,
             took_ms=round(took_ms, 3),
             refusal=refusal,
+            understood=reading.understood,
         )
 
     def _usable_version(self, corpus: Corpus) -> int:
@@ -120,7 +125,9 @@ class SearchService:
             )
         return corpus.version
 
-    def _kept(self, request: SearchRequest, corpus: Corpus, version: int, scope: Scope) -> list[Relevant]:
+    def _kept(
+        self, request: SearchRequest, corpus: Corpus, version: int, scope: Scope, keywords: KeywordQuery
+    ) -> list[Relevant]:
         """Stage one; for an empty question the first assets by name, in that order."""
         candidate_limit = max(request.candidate_limit, request.limit)
         if not request.query:
@@ -128,7 +135,6 @@ class SearchService:
             kept = most_relevant(browsed, 0.0, len(browsed), pin_named=False)
             places = {item.asset_key: place for place, item in enumerate(browsed)}
             return sorted(kept, key=lambda item: places[item.candidate.asset_key])
-        keywords = keyword_query(request.query, self._store.frequencies(query_words(request.query)), corpus.assets)
         question = Question(
             vector=self._embedder.embed_query(request.query),
             keywords=keywords,

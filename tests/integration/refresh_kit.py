@@ -28,11 +28,14 @@ from services.index.refresh import ConfiguredSource, RefreshLimits, RefreshSteps
 from services.index.run_all import run_all
 from services.index.run_store import SourceEntry
 from services.index.stages import Progress
+from services.retrieval.abbreviations import load_abbreviations
 from services.retrieval.assets import AssetService
 from services.retrieval.pgvector.assets import PgAssetStore
 from services.retrieval.pgvector.search import SESSION, PgSearchStore
+from services.retrieval.pgvector.words import PgWordStore
 from services.retrieval.search import SearchService, SearchSettings
 from services.retrieval.visibility import Visibility
+from services.retrieval.words import QueryReader
 from services.trust.gate import GateThresholds
 from services.trust.rules import TrustRules, load_rules
 from tests.contract.pgvector_tables import empty
@@ -140,11 +143,12 @@ class World:
         database = PgDatabase(self.uri, session=SESSION)
         store = PgSearchStore(database, exact_scan_rows=10_000)
         visibility = Visibility(store)
+        reader = QueryReader(PgWordStore(database), load_abbreviations())
         settings = SearchSettings(min_relevance=min_relevance, pin_exact_names=pin)
         try:
             yield Searching(
                 store,
-                SearchService(store, visibility, self.embedder, self.rules, settings, lambda: self.now),
+                SearchService(store, reader, visibility, self.embedder, self.rules, settings, lambda: self.now),
                 AssetService(store, PgAssetStore(database), visibility, self.rules, lambda: self.now),
             )
         finally:
@@ -194,9 +198,9 @@ class World:
 
 INDEX_TABLES = frozenset(
     {"record", "draft", "edge", "asset", "asset_document", "asset_score", "posting", "term_stat", "corpus_stat",
-     "index_version", "vector_cache"}
+     "index_version", "vector_cache", "vocabulary"}
 )  # fmt: skip
-TIMES = frozenset({"created_at", "promoted_at"})
+TIMES = frozenset({"created_at", "promoted_at", "seq"})
 
 
 @dataclass(frozen=True)

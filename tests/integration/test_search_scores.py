@@ -121,19 +121,28 @@ class Recomputed:
         return float(min(1, max(0, max(cosines) - 0.02 * math.log2(len(cosines)))))
 
     def keyword_score(self, words: list[str], whole_query: str, asset_id: str) -> float:
+        """Neighbouring words also stand for the identifier that they make together, where there is one."""
         if whole_query in self.names(asset_id):
             return 1.0
         count = len(self.postings)
         mean = sum(self.lengths.values()) / count
         asked = matched = 0.0
         for word in dict.fromkeys(words):
-            having = sum(word in postings for postings in self.postings.values())
+            terms = {word: 1.0, **dict.fromkeys(self.joined(whole_query, word, words), 0.8)}
+            having = sum(term in postings for term in terms for postings in self.postings.values())
+            having = min(having, count)
             idf = math.log(1 + (count - having + 0.5) / (having + 0.5))
             asked += idf if having else idf / 2
-            weight = self.postings[asset_id].get(word, 0.0)
+            weight = sum(share * self.postings[asset_id].get(term, 0.0) for term, share in terms.items())
             if weight:
                 matched += idf * weight / (weight + 0.6 * (0.5 + 0.5 * self.lengths[asset_id] / mean))
         return min(1.0, matched / asked)
+
+    def joined(self, whole_query: str, word: str, words: list[str]) -> set[str]:
+        spelled = whole_query.split()
+        runs = [spelled[start:end] for end in range(len(spelled) + 1) for start in range(max(0, end - 3), end - 1)]
+        together = {"".join(run) for run in runs if word in [STEMS.get(part, part) for part in run]}
+        return {term for term in together - set(words) if any(term in had for had in self.postings.values())}
 
     def names(self, asset_id: str) -> set[str]:
         line = self.lines[asset_id]

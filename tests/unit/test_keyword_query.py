@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from services.retrieval.expansion import WORDS_LIMIT, query_words
 from services.retrieval.keyword import (
     POSTINGS_BUDGET,
-    QUERY_TERMS_LIMIT,
     UNKNOWN_IDF_SHARE,
     idf,
     keyword_query,
     keyword_score,
-    query_words,
     rare_groups,
 )
 
@@ -64,7 +63,7 @@ def test_a_question_without_words_is_worth_nothing(query: str) -> None:
 
 def test_a_very_long_question_is_represented_by_its_first_words() -> None:
     words = query_words(" ".join(f"word{letter}{other}" for letter in "abcdefghij" for other in "abcdefghij"))
-    assert len(words) == QUERY_TERMS_LIMIT
+    assert len(words) == WORDS_LIMIT
     assert words[0] == query_words("wordaa")[0]
 
 
