@@ -7,10 +7,10 @@ INSTALLED := $(VENV)/.installed
 
 export VOUCH_HOME ?= $(CURDIR)/.vouch
 
-.PHONY: help install demo stop test lint types bench clean
+.PHONY: help install demo stop test lint types bench bench-accept clean
 
 help: ## what there is
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 install: $(INSTALLED) ## build .venv from pyproject.toml and constraints.txt; nothing to do when neither changed
 
@@ -38,8 +38,11 @@ lint: install ## style and floors
 types: install ## mypy --strict
 	$(BIN)/mypy
 
-bench: install ## quality on the public benchmarks; prints tables
+bench: install ## quality and speed beside their peers; prints tables, keeps them in build/benchmarks
 	$(BIN)/python -m pytest tests/benchmarks --run-benchmarks -s
+
+bench-accept: install ## measure quality anew and write the tables that later runs are held against
+	$(BIN)/python -m pytest tests/benchmarks/test_quality.py --run-benchmarks --accept-quality -s
 
 clean: stop ## forget the environment and the demo's data
 	rm -rf $(VENV) .vouch
