@@ -474,6 +474,51 @@ class SearchContract:
                 assert len(graph) >= 100
             assert np.mean(shares) >= 0.99
 
+    @pytest.mark.parametrize("graph", [False, True])
+    def test_who_sees_five_of_thousands_is_answered_from_all_five(self, engine: Engine, graph: bool) -> None:
+        hand = Hand(engine).begin()
+        hand.publish(
+            *(
+                hand.asset(f"hidden-{n}", f"the answer {n}", postings={"answer": 3.0}, access=SECRET)
+                for n in range(3000)
+            ),
+            *(hand.asset(f"shown-{n}", f"far from it {n}", postings={f"word{n}": 1.0}) for n in range(5)),
+        )
+        hand.verify(exact_scan_rows=0)
+        found = ask(engine, hand, "the answer", scope_of(engine, VISITOR), pool_size=20, graph=graph)
+        assert ids(found) == [f"shown-{n}" for n in range(5)]
+
+    @pytest.mark.parametrize("graph", [False, True])
+    def test_a_filter_that_goes_against_the_topic_starves_nobody(self, engine: Engine, graph: bool) -> None:
+        hand = Hand(engine).begin()
+        topics = [" ".join(f"topic{topic}word{word}" for word in range(4)) for topic in range(30)]
+        hand.publish(
+            *(
+                hand.asset(f"{n % 30:02}-{n}", f"{topics[n % 30]} own{n}", postings={}, workspaces=(f"w{n % 30}",))
+                for n in range(3000)
+            )
+        )
+        hand.verify(exact_scan_rows=0)
+        scope = scope_of(engine, filters=Filters(workspace=("w7",)))
+        for topic in (7, 8, 21):
+            text = f"{topics[topic]} own{topic}"
+            everything = ask(engine, hand, text, scope, keywords=NO_WORDS, pool_size=3000)
+            assert len(everything) == 100
+            best = sorted(everything, key=lambda item: (-(item.best_cosine or 0), item.id))[:30]
+            found = ask(engine, hand, text, scope, keywords=NO_WORDS, pool_size=60, graph=graph)
+            assert {item.id for item in found} >= {item.id for item in best}
+
+    def test_an_asset_of_many_chunks_leaves_places_for_others(self, engine: Engine) -> None:
+        hand = Hand(engine).begin()
+        hand.publish(
+            hand.asset("wide", *(f"alpha beta gamma {n}" for n in range(120)), postings={}),
+            *(hand.asset(f"narrow-{n}", f"alpha delta {n}", postings={}) for n in range(60)),
+        )
+        hand.verify(exact_scan_rows=0)
+        found = ask(engine, hand, "alpha beta gamma", scope_of(engine), keywords=NO_WORDS, pool_size=20, graph=True)
+        assert "wide" in ids(found)
+        assert len(found) >= 10
+
     def test_asking_twice_gives_the_same(self, engine: Engine) -> None:
         hand = Hand(engine).begin()
         hand.publish(*(hand.asset(f"a{number}", f"text {number % 3}", name="same") for number in range(9)))
