@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
+from unittest.mock import patch
 
 from click.testing import CliRunner
 
+from services import wiring
 from services.cli import main
 from services.evaluation.golden import Ask, GoldenQuery, as_administrator, ask_all
-from services.retrieval.abbreviations import load_abbreviations
-from services.retrieval.pgvector.search import SESSION, PgSearchStore
-from services.retrieval.pgvector.words import PgWordStore
+from services.retrieval.pgvector.search import PgSearchStore
 from services.retrieval.ranking import Candidate
-from services.retrieval.search import SearchService, SearchSettings
 from services.retrieval.store import Question, Scope
-from services.retrieval.visibility import Visibility
-from services.retrieval.words import QueryReader
 from services.settings import load_settings
-from services.wiring import PgDatabase, database_uri, now, open_query_services, query_embedder, trust_rules
 from tests.benchmarks.quality.peers import EmbedTexts, peer_rankings
 from tests.benchmarks.quality.sets import QualitySet
 from tests.benchmarks.quality.tables import KEYWORD_ALONE, RELEVANCE, VECTOR_ALONE, QualityTable, measured
@@ -73,25 +69,20 @@ def refreshed(chosen: QualitySet) -> dict[str, Any]:
 
 @contextmanager
 def _asking() -> Iterator[dict[str, Ask]]:
-    """The ways of asking, by the row that they fill."""
+    """The ways of asking, by the row that they fill: each wired as always, but for the store of the lone signals."""
     settings = load_settings()
-    database = PgDatabase(database_uri(settings), session=SESSION)
-    embedder, rules = query_embedder(settings), trust_rules(settings)
-    reader = QueryReader(PgWordStore(database), load_abbreviations())
-    answers = SearchSettings(min_relevance=0.0, pin_exact_names=False)
-
-    def alone(store: PgSearchStore) -> Ask:
-        return as_administrator(SearchService(store, reader, Visibility(store), embedder, rules, answers, now).search)
-
-    try:
-        with open_query_services(settings) as services:
-            yield {
-                KEYWORD_ALONE: alone(KeywordAlone(database, exact_scan_rows=settings.exact_scan_rows)),
-                VECTOR_ALONE: alone(VectorAlone(database, exact_scan_rows=settings.exact_scan_rows)),
-                RELEVANCE: as_administrator(services.search.search),
-            }
-    finally:
-        database.close()
+    embedder = wiring.query_embedder(settings)  # one for all, so that each question is embedded once
+    stores = {KEYWORD_ALONE: KeywordAlone, VECTOR_ALONE: VectorAlone, RELEVANCE: PgSearchStore}
+    with ExitStack() as opened:
+        ways: dict[str, Ask] = {}
+        for way, store in stores.items():
+            with (
+                patch.object(wiring, "PgSearchStore", store),
+                patch.object(wiring, "query_embedder", return_value=embedder),
+            ):
+                services = opened.enter_context(wiring.open_query_services(settings))
+            ways[way] = as_administrator(services.search.search)
+        yield ways
 
 
 def _ranked(query: GoldenQuery, ask: Ask) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from services.evaluation.golden import GoldenQuery, read_queries
 
-TABLE_SETS = ("spider", "spider2_lite_half")
+# With the texts that the peers read. The few descriptions of the first set only spell names.
+TABLE_SETS = {"spider": ("names",), "spider2_lite_half": ("names", "full")}
 CHUNK_SET = "squad2_half"
 
 
@@ -29,9 +30,9 @@ def table_set(name: str, folder: Path) -> QualitySet:
     """Tables with names, perhaps descriptions; the gold of a question are the tables that its reference SQL reads."""
     file = folder / name / "assets.jsonl"
     assets = list(_lines(file))
-    texts = {"names": {asset["id"]: _text(asset, described=False) for asset in assets}}
-    if any(column["description"] for asset in assets for column in asset["columns"]):
-        texts["full"] = {asset["id"]: _text(asset, described=True) for asset in assets}
+    texts = {
+        kind: {asset["id"]: _text(asset, described=kind == "full") for asset in assets} for kind in TABLE_SETS[name]
+    }
     return QualitySet(name, "tables", file, read_queries(folder / name / "queries.jsonl"), texts)
 
 
