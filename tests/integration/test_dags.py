@@ -8,12 +8,18 @@ import os
 import re
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from services.embedded import EmbeddedServer
+from services.evaluation.golden import read_queries
+from services.evaluation.pgvector.evaluations import PgEvaluationStore
+from services.evaluation.quality import AnsweredQuery, QueryOutcome, decide
+from services.evaluation.store import Evaluation
+from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.migrations import migrate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -105,6 +111,17 @@ class EveryDag:
         for task in tasks.values():
             assert task["decisions"] == {"permanent": "fail", "transient": "retry", "unknown": "default"}
 
+    def test_the_page_for_operators_names_every_task(self, dag: dict[str, Any], tasks: dict[str, Any]) -> None:
+        assert set(re.findall(r"^\| `(\w+)`", dag["doc_md"], flags=re.MULTILINE)) == set(tasks)
+
+    def test_one_run_at_a_time_without_catching_up(self, dag: dict[str, Any]) -> None:
+        assert dag["max_active_runs"] == 1
+        assert dag["catchup"] is False
+
+
+class IndexingDag(EveryDag):
+    """What holds for each DAG that writes the index."""
+
     def test_only_embedding_is_bounded_by_the_pool_that_compose_creates(self, tasks: dict[str, dict[str, Any]]) -> None:
         pools = {name: task["pool"] for name, task in tasks.items() if task["pool"] != "default_pool"}
         assert pools == {"embed": "vouch_embedding"}
@@ -114,15 +131,8 @@ class EveryDag:
     def test_the_event_of_the_index_is_sent_by_the_last_step(self, tasks: dict[str, dict[str, Any]]) -> None:
         assert {name: task["outlets"] for name, task in tasks.items() if task["outlets"]} == {"verify": ["vouch_index"]}
 
-    def test_the_page_for_operators_names_every_task(self, dag: dict[str, Any], tasks: dict[str, Any]) -> None:
-        assert set(re.findall(r"^\| `(\w+)`", dag["doc_md"], flags=re.MULTILINE)) == set(tasks)
 
-    def test_one_run_at_a_time_without_catching_up(self, dag: dict[str, Any]) -> None:
-        assert dag["max_active_runs"] == 1
-        assert dag["catchup"] is False
-
-
-class TestCatalogRefresh(EveryDag):
+class TestCatalogRefresh(IndexingDag):
     dag_id = "catalog_refresh"
 
     def test_the_steps_follow_each_other_and_release_waits_for_all(self, edges: set[tuple[str, str]]) -> None:
@@ -166,7 +176,7 @@ class TestCatalogRefresh(EveryDag):
         assert set(tasks) - above_others - teardowns == {"verify", "every_source_listed"}
 
 
-class TestCurationReevaluation(EveryDag):
+class TestCurationReevaluation(IndexingDag):
     dag_id = "curation_reevaluation"
 
     def test_the_steps_follow_each_other_and_release_waits_for_all(self, edges: set[tuple[str, str]]) -> None:
@@ -185,6 +195,27 @@ class TestCurationReevaluation(EveryDag):
     def test_the_gate_is_asked_when_nothing_is_to_be_embedded_and_not_in_a_dry_run(self, tasks: dict[str, Any]) -> None:
         rules = {name: task["trigger_rule"] for name, task in tasks.items() if task["trigger_rule"] != "all_success"}
         assert rules == {"publish": "none_failed_min_one_success", "release": "all_done_setup_success"}
+
+
+class TestRetrievalEvaluation(EveryDag):
+    dag_id = "retrieval_evaluation"
+
+    def test_it_runs_after_each_change_of_the_index_that_the_others_tell(
+        self, dag: dict[str, Any], described: dict[str, Any]
+    ) -> None:
+        condition = dag["timetable"]["__var"]["asset_condition"]
+        told = {asset for tasks in described["tasks"].values() for task in tasks.values() for asset in task["outlets"]}
+        assert {condition["name"]} == told
+
+    def test_nothing_is_accepted_unless_asked_for(self, dag: dict[str, Any]) -> None:
+        params = dict(dag["params"])
+        assert {name: param["default"] for name, param in params.items()} == {"accept": False}
+        assert params["accept"]["schema"]["__var"]["type"] == "boolean"
+
+    def test_it_writes_no_index_and_tells_nobody_to_look(self, tasks: dict[str, dict[str, Any]]) -> None:
+        assert {name: (task["pool"], task["outlets"]) for name, task in tasks.items()} == {
+            "evaluate": ("default_pool", [])
+        }
 
 
 SHOP = [
@@ -306,3 +337,56 @@ class TestTheGateAskedAnew:
     def test_without_a_threshold_the_setting_holds_and_all_come_back(self, reevaluations: list[dict[str, Any]]) -> None:
         report = reevaluations[3]["returned"]["verify"]
         assert (report["thresholds"]["default"], report["entering"], report["embedded"]) == (0, 3, 0)
+
+
+GOLDEN = {"qid": "golden-1", "question": "every order", "gold": ["shop:term:revenue"]}
+
+
+@pytest.fixture(scope="module")
+def evaluations(
+    runs: list[dict[str, Any]], postgres_server: EmbeddedServer, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """On the index that `runs` has made: without a file, then with one whose baseline is better than the index."""
+    home = tmp_path_factory.mktemp("airflow-evaluation")
+    assert runs[3]["events"]
+    uri = postgres_server.uri("airflow_run")
+    settings = {"VOUCH_DATABASE_URL": uri, "VOUCH_HOME": str(home)}
+    without_file = probe(home, *("run", str(DAGS), "retrieval_evaluation", "[{}]"), **settings)
+    file = home / "golden.jsonl"
+    file.write_text(json.dumps(GOLDEN) + "\n", encoding="utf-8")
+    database = PgDatabase(uri)
+    (query,) = read_queries(file)
+    better = AnsweredQuery(query.digest, query.qid, query.question, QueryOutcome(1.0, {query.gold[0]: 1}, query.gold))
+    evaluation = Evaluation("seeded", datetime(2026, 3, 1, tzinfo=UTC), 1, "", {"queries": 1}, (better,))
+    store = PgEvaluationStore(database)
+    store.record(evaluation, lambda before: decide(before, evaluation.answered, accept=False), kept=10)
+    with_file = probe(
+        home,
+        *("run", str(DAGS), "retrieval_evaluation", json.dumps([{}, {"accept": True}, {}])),
+        VOUCH_GOLDEN_QUERIES_FILE=str(file),
+        **settings,
+    )
+    kept = [(run.status.value, run.fallen) for run in store.recent(10)]
+    database.close()
+    return {"without_file": without_file, "with_file": with_file, "kept": kept}
+
+
+class TestGoldenQueriesAsked:
+    """Through Airflow itself."""
+
+    def test_without_a_file_the_task_is_skipped(self, evaluations: dict[str, Any]) -> None:
+        (run,) = evaluations["without_file"]
+        assert (run["state"], run["tasks"]) == ("success", {"evaluate": "skipped"})
+
+    def test_a_fall_fails_the_task_until_it_is_accepted(self, evaluations: dict[str, Any]) -> None:
+        fell, accepted, after = evaluations["with_file"]
+        assert (fell["state"], fell["tasks"]) == ("failed", {"evaluate": "failed"})
+        assert (accepted["state"], accepted["returned"]["evaluate"]["status"]) == ("success", "accepted")
+        assert (after["state"], after["returned"]["evaluate"]["status"]) == ("success", "passed")
+        assert after["returned"]["evaluate"]["measures"]["queries"] == 1
+        assert evaluations["kept"] == [
+            ("passed", ()),
+            ("accepted", ("golden-1",)),
+            ("fell", ("golden-1",)),
+            ("first", ()),
+        ]
