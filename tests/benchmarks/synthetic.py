@@ -61,10 +61,11 @@ class Batch:
 
 @dataclass(frozen=True)
 class SyntheticCatalog:
-    """`assets` assets of some hundred topics."""
+    """`assets` assets of some hundred topics. `brief` ones have a sentence and no columns: quick to compose."""
 
     assets: int
     seed: int = 1
+    brief: bool = False
 
     def batches(self) -> Iterator[Batch]:
         for number, first in enumerate(range(0, self.assets, BATCH_ASSETS)):
@@ -102,10 +103,16 @@ class SyntheticCatalog:
 
     def query_vector(self, question: str) -> Vectors:
         """A vector near the question's topic, spread around it as assets are; the same for the same question."""
-        rng = np.random.default_rng(int.from_bytes(hashlib.sha256(question.encode()).digest()[:8], "big"))
-        told = _mixed(self._centres[self.topic_of(question)][None], *rng.standard_normal((2, 1, _LATENT)))
-        vector: Vectors = self._placed(told, rng)[0]
-        return vector
+        if question not in self._query_vectors:
+            rng = np.random.default_rng(int.from_bytes(hashlib.sha256(question.encode()).digest()[:8], "big"))
+            told = _mixed(self._centres[self.topic_of(question)][None], *rng.standard_normal((2, 1, _LATENT)))
+            self._query_vectors[question] = self._placed(told, rng)[0]
+        return self._query_vectors[question]
+
+    @cached_property
+    def _query_vectors(self) -> dict[str, Vectors]:
+        """Remembered, so that a measurement can be spared the making of them."""
+        return {}
 
     @cached_property
     def _topic_shares(self) -> Floats:
@@ -165,6 +172,8 @@ class SyntheticCatalog:
         name = _identifier(rng, [*self._topic_text(rng, topic, 2), *self._general_text(rng, 1)])
         kind = ("table", "table", "table", "report", "file")[rng.integers(5)]
         at_home = rng.random() < 0.8
+        columns = 0 if self.brief or kind == "report" else int(rng.integers(4, 24))
+        words = int(rng.integers(4, 12) if self.brief else rng.integers(25, 75))
         line = {
             "id": f"synthetic:{kind}:lake.{schema}.{name}:{number}",
             "object_type": kind,
@@ -173,10 +182,10 @@ class SyntheticCatalog:
             "location": ["lake", schema],
             "url": f"https://catalog.example.com/{number}",
             "descriptions": {
-                "business": self._prose(rng, topic, int(rng.integers(25, 75))),
-                "source": self._prose(rng, topic, int(rng.integers(10, 30))) if rng.random() < 0.5 else None,
+                "business": self._prose(rng, topic, words),
+                "source": self._prose(rng, topic, words // 2) if rng.random() < 0.5 else None,
             },
-            "columns": [] if kind == "report" else [self._column(rng, topic) for _ in range(rng.integers(4, 24))],
+            "columns": [self._column(rng, topic) for _ in range(columns)],
             "tags": [[f"Domain {topic % 12}", f"Topic {topic}"]],
             "terms": [{"id": f"term-{topic}", "name": " ".join(self._topic_text(rng, topic, 2)).capitalize()}],
             "access": {
