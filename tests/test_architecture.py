@@ -25,7 +25,7 @@ PURE = [
     *(PACKAGE / "catalog" / name for name in ("merge.py", "model.py", "parts.py")),
     *(PACKAGE / "index" / name for name in ("compose.py", "identity.py", "plan.py", "report.py", "scoring.py")),
     *(PACKAGE / "retrieval" / name for name in ("grouping.py", "keyword.py", "ranking.py")),
-    PACKAGE / "evaluation" / "metrics.py",
+    *(PACKAGE / "evaluation" / name for name in ("metrics.py", "quality.py")),
 ]
 IMPURE_MODULES = frozenset({"os", "random", "secrets", "socket", "subprocess", "sys", "time", "uuid"})
 CLOCK_CALLS = frozenset({"now", "today", "utcnow"})
