@@ -64,7 +64,7 @@ def keyword_document(
 ) -> KeywordDocument:
     """The keyword document of an asset; `neighbours` as for `narrative.compose`.
 
-    Per field a token counts weight x (1 + ln frequency) / (1 + ln(size / usual size)), the divisor at least 1; fields
+    Per field a token counts weight x sqrt(frequency) / (1 + ln(size / usual size)), the divisor at least 1; fields
     add up. So neither a word that stands in every column nor a table of a thousand columns drowns the rest.
 
     Custom fields and values give no `words`: much of what stands there is encoded, and some of it sensitive.
@@ -78,7 +78,7 @@ def keyword_document(
         frequencies = Counter(item.token for item in said_here)
         crowding = 1.0 + math.log(max(1.0, frequencies.total() / _USUAL_FIELD_TOKENS))
         for token, frequency in frequencies.items():
-            weighted[token] += weight * (1.0 + math.log(frequency)) / crowding
+            weighted[token] += weight * math.sqrt(frequency) / crowding
         return said_here
 
     for weight, texts in _told_fields(asset, around, fields):

@@ -6,9 +6,9 @@ terms of a group add up before saturation, as one word would. For an asset with 
     group weight  = sum(discount x w over the group's terms)
     keyword score = sum(idf x group weight / (group weight + SATURATION x (1 - LENGTH_SHARE
                                                               + LENGTH_SHARE x length / mean length)))
-                    / sum(idf over all groups of the query)
+                    / full_match(sum(idf over all groups of the query))
 
-It is absolute: 1 means that the whole query was matched, whatever the other candidates do.
+It is absolute: it does not depend on what the other candidates match.
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ from services.text.tokens import normal_form
 SATURATION = 0.6
 LENGTH_SHARE = 0.5
 UNKNOWN_IDF_SHARE = 0.5  # a word that no asset has: it is missing, but it may also be noise
+# What no asset can be asked to match as a whole: a question of more words than these many unknown ones are worth. Most
+# words of a long question frame it, and a table that has the few telling ones has what can be had of it.
+LONG_QUERY_WORDS = 3
+LONG_QUERY_GROWTH = 1 / 3
 # So many postings may be read for proposing candidates; common words above it only count in scoring. 1 ms of CPU for
 # 1,000 postings, and the words that a budget of this size leaves out are worth little.
 POSTINGS_BUDGET = 6000
@@ -45,7 +49,7 @@ class QueryTerm:
 
 @dataclass(frozen=True)
 class KeywordQuery:
-    """A query's known terms, and the sum of idf over all its words, known or not."""
+    """A query's known terms, and the sum of idf that counts as a match of all of it."""
 
     terms: tuple[QueryTerm, ...]
     total_idf: float
@@ -72,7 +76,18 @@ def keyword_query(
     )
     unknown = len(words) - len(known)
     total = sum(worth) + unknown * UNKNOWN_IDF_SHARE * idf(0, corpus_assets)
-    return KeywordQuery(terms, total, normal_form(query))
+    return KeywordQuery(terms, full_match(total, corpus_assets), normal_form(query))
+
+
+def full_match(total_idf: float, corpus_assets: int) -> float:
+    """The sum of idf that counts as a full match of a query whose words are worth `total_idf` together.
+
+    All of it up to LONG_QUERY_WORDS words as rare as can be; beyond, it grows by the power LONG_QUERY_GROWTH. Without
+    that the keyword scores of long questions are so small that vector similarity alone decides: on 313 questions of 25
+    words recall@5 was 58.4 % instead of 61.9 %.
+    """
+    usual = LONG_QUERY_WORDS * idf(0, corpus_assets)
+    return total_idf if total_idf <= usual else usual * (total_idf / usual) ** LONG_QUERY_GROWTH
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,11 @@ from hypothesis import strategies as st
 
 from services.retrieval.expansion import WORDS_LIMIT, query_words
 from services.retrieval.keyword import (
+    LONG_QUERY_GROWTH,
+    LONG_QUERY_WORDS,
     POSTINGS_BUDGET,
     UNKNOWN_IDF_SHARE,
+    full_match,
     idf,
     keyword_query,
     keyword_score,
@@ -32,6 +35,14 @@ def test_known_words_carry_their_worth_and_unknown_ones_half_of_the_rarest() -> 
     assert {term.term: term.idf for term in query.terms} == {"custom": idf(10, 100), "revenu": idf(20, 100)}
     assert query.total_idf == pytest.approx(idf(10, 100) + idf(20, 100) + UNKNOWN_IDF_SHARE * idf(0, 100))
     assert query.whole_query == "customer revenue xyzzy"
+
+
+def test_a_long_question_is_fully_matched_by_less_than_all_of_it() -> None:
+    usual = LONG_QUERY_WORDS * idf(0, 1000)
+    assert full_match(0.0, 1000) == 0.0
+    assert full_match(usual, 1000) == usual
+    assert full_match(8 * usual, 1000) == pytest.approx(usual * 8**LONG_QUERY_GROWTH)
+    assert usual < full_match(1.01 * usual, 1000) < full_match(2 * usual, 1000) < 2 * usual
 
 
 def test_repeated_words_count_once_and_function_words_not_at_all() -> None:
