@@ -270,12 +270,19 @@ def _query_database(settings: Settings) -> PgDatabase:
     return PgDatabase(database_uri(settings), pool_size=settings.pool_size, session=session)
 
 
+def _query_reader(database: PgDatabase, model: Embedder) -> QueryReader:
+    """What understands queries. A word that is one token of the model is a word of its language."""
+    return QueryReader(
+        PgWordStore(database), load_abbreviations(), lambda word: model.count_tokens(word) == model.count_tokens("a")
+    )
+
+
 def _query_services(settings: Settings, database: PgDatabase) -> QueryServices:
     model = query_embedder(settings)
     rules = trust_rules(settings)
     search_store = PgSearchStore(database, exact_scan_rows=settings.exact_scan_rows)
     visibility = Visibility(search_store)
-    reader = QueryReader(PgWordStore(database), load_abbreviations())
+    reader = _query_reader(database, model)
     answers = SearchSettings(min_relevance=settings.min_relevance, pin_exact_names=settings.pin_exact_names)
     return QueryServices(
         search=SearchService(search_store, reader, visibility, model, rules, answers, now),

@@ -16,9 +16,9 @@ ROOT_KEY = "abbreviations"
 
 @dataclass(frozen=True)
 class Abbreviations:
-    """By the terms of an abbreviation its long forms, by those of a long form its abbreviations."""
+    """By an abbreviation its long forms, by a long form its abbreviations; all in normal form."""
 
-    other_names: Mapping[tuple[str, ...], tuple[str, ...]]
+    other_names: Mapping[str, tuple[str, ...]]
 
 
 def load_abbreviations() -> Abbreviations:

@@ -7,13 +7,15 @@ with all of them has about what one with the word itself has.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
 
-from services.text.tokens import capital_words, normal_form, spoken
+from services.text.tokens import code_words, normal_form, spoken
 
+_CONSONANT_Y = re.compile(r"[^aeiouy]y$")
 WORDS_LIMIT = 64  # distinct words of a query; a longer text is represented by its first ones
 RUN_WORDS_LIMIT = 3
 ALTERNATIVES_LIMIT = 12  # of one word
@@ -39,7 +41,7 @@ DISCOUNTS: Mapping[Why, float] = MappingProxyType(
 class QueryWord:
     """A distinct word of a query, folded, with its term in the index.
 
-    `may_be_misspelt` is False of codes and acronyms (with a digit, or in capitals): who writes one means it.
+    `may_be_misspelt` is False of codes and acronyms: in capitals, or part of a name with a digit. Who writes one means it.
     """
 
     word: str
@@ -81,10 +83,10 @@ def alternative(instead_of: str, spelled: str, terms: tuple[str, ...], why: Why)
 
 def query_words(query: str) -> tuple[QueryWord, ...]:
     """The distinct words of a query in order of appearance, each term once; at most WORDS_LIMIT."""
-    loud = capital_words(query)
+    codes = code_words(query)
     words: dict[str, QueryWord] = {}
     for item in spoken(query):
-        plain = item.word.isalpha() and item.word not in loud and not item.joined
+        plain = item.word.isalpha() and item.word not in codes and not item.joined
         words.setdefault(item.token, QueryWord(item.word, item.token, plain))
         if len(words) == WORDS_LIMIT:
             break
@@ -110,30 +112,39 @@ def plain_terms(name: str) -> tuple[str, ...]:
 
 
 def phrases(runs: Iterable[Run]) -> tuple[str, ...]:
-    """The normal forms by which a glossary is asked for these runs: each as it stands, and its other number."""
+    """The normal forms by which a glossary is asked for these runs: each as it stands, and in its other number."""
     return tuple(dict.fromkeys(form for run in runs for form in _numbers(run.spelled)))
 
 
 def _numbers(spelled: str) -> Iterator[str]:
+    """A name, and what it may be in the singular or the plural."""
     yield spelled
-    if spelled.isascii() and spelled[-1].isalpha():
-        yield spelled.removesuffix("s") if spelled.endswith("s") and not spelled.endswith("ss") else f"{spelled}s"
+    if not (spelled.isascii() and spelled[-1].isalpha()):
+        return
+    if spelled.endswith("ies"):
+        yield f"{spelled[:-3]}y"
+    if spelled.endswith("s") and not spelled.endswith("ss"):
+        yield spelled[:-1]
+    elif _CONSONANT_Y.search(spelled):
+        yield f"{spelled[:-1]}ies"
+    else:
+        yield f"{spelled}s"
 
 
-def other_names(groups: Iterable[Sequence[str]]) -> dict[tuple[str, ...], tuple[str, ...]]:
-    """By the terms of each name, the other names of the same thing; `groups` are the names of one thing each."""
-    found: dict[tuple[str, ...], dict[str, None]] = {}
-    for names in groups:
-        for name in names:
-            others = dict.fromkeys(other for other in names if plain_terms(other) != plain_terms(name))
-            found.setdefault(plain_terms(name), {}).update(others)
-    return {terms: tuple(names) for terms, names in found.items() if terms and names}
+def other_names(things: Iterable[Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """By each name the other names of the same thing, all in normal form; `things` are given by their names."""
+    found: dict[str, dict[str, None]] = {}
+    for names in things:
+        forms = dict.fromkeys(form for name in names if (form := normal_form(name)))
+        for form in forms:
+            found.setdefault(form, {}).update((other, None) for other in forms if other != form)
+    return {form: tuple(others) for form, others in found.items() if others}
 
 
-def renamed(runs: Iterable[Run], names: Mapping[tuple[str, ...], Sequence[str]], why: Why) -> Iterator[Alternative]:
+def renamed(runs: Iterable[Run], names: Mapping[str, Sequence[str]], why: Why) -> Iterator[Alternative]:
     """The alternatives that other names give: of abbreviations, or of a glossary."""
-    for run in {run.terms: run for run in runs}.values():
-        for name in names.get(run.terms, ()):
+    for run in {run.spelled: run for run in runs}.values():
+        for name in dict.fromkeys(name for form in _numbers(run.spelled) for name in names.get(form, ())):
             terms = plain_terms(name)
             if terms:
                 yield alternative(run.spelled, name, terms, why)

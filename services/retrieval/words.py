@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -69,11 +69,15 @@ class WordStore(Protocol):
 
 
 class QueryReader:
-    """Understands queries under a caller's access. Keeps the vocabulary in memory from the first unknown word on."""
+    """Understands queries under a caller's access. Keeps the vocabulary in memory from the first unknown word on.
 
-    def __init__(self, store: WordStore, abbreviations: Abbreviations) -> None:
+    `is_common` tells words of the language from slips: who asks for the "least" does not mean the last.
+    """
+
+    def __init__(self, store: WordStore, abbreviations: Abbreviations, is_common: Callable[[str], bool]) -> None:
         self._store = store
         self._abbreviations = abbreviations
+        self._is_common = is_common
         self._lock = threading.Lock()
         self._vocabulary = Vocabulary()
         self._seq = 0
@@ -93,7 +97,8 @@ class QueryReader:
         facts = {**found.terms, **self._facts(synonyms, found.terms, acl_ids)}
         expanded = expansions(words, runs, [*alternatives, *synonyms], _visible(facts))
         unknown = [word for word in words if word.term not in expanded and not _is_visible(word.term, facts)]
-        corrections = self._corrections(unknown, acl_ids)
+        doubtful = [word.word for word in unknown if self._is_doubtful(word, alone=len(words) == 1)]
+        corrections = self._corrections(doubtful, acl_ids)
         if corrections:
             facts |= self._facts(corrections, facts, acl_ids)
             singles = [Run((word.word,), (word.term,)) for word in unknown]
@@ -106,8 +111,11 @@ class QueryReader:
         missing = sorted({term for item in alternatives for term in item.terms} - known.keys())
         return self._store.look_up(missing, (), acl_ids).terms if missing else {}
 
-    def _corrections(self, unknown: Sequence[QueryWord], acl_ids: Sequence[int]) -> list[Alternative]:
-        doubtful = [word.word for word in unknown if word.may_be_misspelt]
+    def _is_doubtful(self, word: QueryWord, *, alone: bool) -> bool:
+        # A query of one word may be one that is still being typed.
+        return word.may_be_misspelt and (alone or not self._is_common(word.word))
+
+    def _corrections(self, doubtful: Sequence[str], acl_ids: Sequence[int]) -> list[Alternative]:
         if not doubtful:
             return []
         with self._lock:

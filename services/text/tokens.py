@@ -11,7 +11,8 @@ import snowballstemmer
 
 from services.text.identifiers import split_identifier
 
-_IDENTIFIER = re.compile(r"\w+(?:-\w+)*")
+_LETTER = "[\\w\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0900-\u109f]"  # also the signs that scripts set on letters
+_IDENTIFIER = re.compile(f"{_LETTER}+(?:-{_LETTER}+)*")
 _APOSTROPHE = re.compile(r"['’](?:s\b)?", re.IGNORECASE)
 _CJK_RUN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]+")
 _ACCENTED = re.compile("([a-z])[\u0300-\u036f]+")
@@ -57,10 +58,10 @@ def tokens(text: str) -> list[str]:
     return [item.token for item in spoken(text)]
 
 
-def capital_words(text: str) -> frozenset[str]:
-    """The words of identifiers that stand in capitals throughout, folded: acronyms, or codes."""
-    loud = (identifier for identifier in _identifiers(text) if identifier.isupper())
-    return frozenset(_folded(word) for identifier in loud for word in split_identifier(identifier))
+def code_words(text: str) -> frozenset[str]:
+    """The words of identifiers that are in capitals throughout or have a digit, folded: acronyms and codes."""
+    codes = (item for item in _identifiers(text) if item.isupper() or any(map(str.isdigit, item)))
+    return frozenset(_folded(word) for identifier in codes for word in split_identifier(identifier))
 
 
 def query_tokens(text: str) -> tuple[str, ...]:

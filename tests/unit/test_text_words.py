@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from services.text.identifiers import spelled_as_words, split_identifier
-from services.text.tokens import normal_form, query_tokens, tokens
+from services.text.tokens import code_words, normal_form, query_tokens, spoken, tokens
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,33 @@ def test_identifiers_give_their_words_and_the_whole() -> None:
         ("ﬁnance", "finance"),
         ("顧客注文", "顧客"),
         ("userIDs", "user id"),
+        ("Umsatzübersicht", "umsatzubersicht"),
+        ("umsatz_ubersicht", "Übersicht"),
+        ("Café", "CAFE"),
+        ("naïve", "naive"),  # both are stemmed once they are the same
+        ("Łódź", "lodz"),
+        ("Ørsted", "orsted"),
+        ("Straßen", "strassen"),
+        ("cafe\u0301", "café"),
     ],
 )
 def test_another_spelling_finds_it(written: str, asked: str) -> None:
     assert set(query_tokens(asked)) & set(tokens(written)), (query_tokens(asked), tokens(written))
+
+
+def test_other_scripts_keep_their_marks_and_are_not_stemmed() -> None:
+    assert tokens("Заказы йод") == ["заказы", "йод"]
+    assert tokens("ガレージ") == ["ガレ", "レー", "ージ"]
+    assert tokens("हिन्दी") == ["हिन्दी"]
+
+
+def test_words_come_with_their_tokens_and_identifiers_also_joined() -> None:
+    assert spoken("Cust_Orders' of") == [("cust", "cust", False), ("orders", "order", False),
+                                         ("custorders", "custord", True)]  # fmt: skip
+
+
+def test_codes_are_what_stands_in_capitals_or_has_a_digit() -> None:
+    assert code_words("NPI of iso4217 and Address, the ID") == {"npi", "iso", "4217", "id"}
 
 
 def test_stop_words_go_unless_nothing_else_is_left() -> None:
@@ -88,6 +111,10 @@ def test_dates_and_encoded_data_are_not_joined_to_endless_tokens() -> None:
 @pytest.mark.parametrize("spelling", ["cust_ord_hdr", "custOrdHdr", "Cust ORD hdr", " cust-ord.hdr "])
 def test_spellings_of_one_name_have_one_normal_form(spelling: str) -> None:
     assert normal_form(spelling) == "cust ord hdr"
+
+
+def test_accents_make_no_other_name() -> None:
+    assert normal_form("Größe_Übersicht") == normal_form("grosse ubersicht")
 
 
 def test_the_normal_form_is_not_stemmed_and_empty_without_words() -> None:
