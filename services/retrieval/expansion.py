@@ -41,7 +41,7 @@ DISCOUNTS: Mapping[Why, float] = MappingProxyType(
 class QueryWord:
     """A distinct word of a query, folded, with its term in the index.
 
-    `may_be_misspelt` is False of codes and acronyms: in capitals, or part of a name with a digit. Who writes one means it.
+    `may_be_misspelt` is False of what stands in capitals or has a digit: who writes a code means it.
     """
 
     word: str
