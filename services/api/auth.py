@@ -42,11 +42,11 @@ def bearer_token(headers: Headers) -> str | None:
     return headers.get("X-API-Key", "").strip() or None
 
 
-def require(caller: Principal, permission: Permission) -> None:
-    """Raises RequestRefused (403), naming the permission, when the caller lacks it."""
+def require(caller: Principal, permission: Permission, what: str = "This call") -> None:
+    """Raises RequestRefused (403), naming what needs the permission, when the caller lacks it."""
     if permission not in caller.permissions:
         raise RequestRefused(
             HTTPStatus.FORBIDDEN,
             "permission-missing",
-            f"This call needs the permission '{permission}', which this API key does not have.",
+            f"{what} needs the permission '{permission}', which this API key does not have.",
         )

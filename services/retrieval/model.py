@@ -56,7 +56,7 @@ class Filters(BaseModel):
     critical_data_element: bool | None = None
     workspace: tuple[str, ...] = ()
     classification: tuple[LevelName, ...] = ()
-    min_curation_score: float | None = Field(default=None, ge=0, le=100)
+    min_curation_score: float | None = Field(default=None, ge=0, le=100, description="needs the permission explain")
     min_data_quality: float | None = Field(default=None, ge=0, le=100)
 
 

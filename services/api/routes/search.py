@@ -21,6 +21,8 @@ def search_routes(service: Search, metrics: ApiMetrics) -> tuple[Route, ...]:
             asked = parse_search(request)
         if asked.explain:
             require(caller, Permission.EXPLAIN)
+        if asked.filters.min_curation_score is not None:  # a few such questions tell the number that explain guards
+            require(caller, Permission.EXPLAIN, "The filter min_curation_score")
         with metrics.stage(Stage.SEARCH):
             answer = service.search(asked, caller, g.request_id)
         with metrics.stage(Stage.RENDER):

@@ -68,6 +68,21 @@ def test_explain_without_its_permission_is_refused_by_name_before_any_search(api
     assert api.search.asked == []
 
 
+def test_a_filter_that_would_tell_a_guarded_number_bit_by_bit_needs_the_permission_for_the_number(api: Api) -> None:
+    body = {"query": "orders", "filters": {"min_curation_score": 50}}
+    response = ask(api, body, Permission.SEARCH, Permission.STEWARD)
+    assert response.status_code == 403
+    assert response.json is not None
+    assert response.json["type"] == "urn:vouch:problem:permission-missing"
+    assert response.json["detail"].startswith("The filter min_curation_score needs the permission 'explain'")
+    assert api.search.asked == []
+    # Zero would say nothing, but a rule with exceptions is one to be mistaken about.
+    assert ask(api, {"query": "orders", "filters": {"min_curation_score": 0}}).status_code == 403
+    assert ask(api, body, Permission.SEARCH, Permission.EXPLAIN).status_code == 200
+    # What an asset's attributes show to everybody who sees it is open to filter by.
+    assert ask(api, {"query": "orders", "filters": {"min_data_quality": 50}}).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("change", "field", "right"),
     [
