@@ -16,6 +16,7 @@ from services.cli.common import LEVELS, console, print_json, print_table, settin
 from services.cli.drift import print_drift
 from services.cli.render import age_in_words
 from services.errors import PermanentError, VouchError
+from services.evaluation.golden import read_queries
 from services.retrieval.status import SourceStatus
 from services.settings import PREFIX, Settings
 from services.wiring import (
@@ -140,13 +141,15 @@ def config() -> None:
 @config.command("check")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def config_check(as_json: bool) -> None:
-    """Check settings, rules and sources file, and list every setting with its value; secrets stay hidden.
+    """Check settings and the files they name, and list every setting with its value; secrets stay hidden.
 
     Sources that the command line registered stand in the index database: the embedded server is started for them.
     """
     settings = settings_for_command()
     thresholds(settings)
     trust_rules(settings)
+    if settings.golden_queries_file is not None:
+        read_queries(settings.golden_queries_file)
     values = {PREFIX + name.upper(): _shown(getattr(settings, name)) for name in Settings.model_fields}
     with index_database(settings) as database:
         found = source_settings(settings, database)

@@ -74,9 +74,13 @@ class AirflowApi:
                 raise AirflowUnavailable(f"Airflow did not find the DAG {dag_id!r} in {seconds:.0f} s")
             time.sleep(POLL_SECONDS)
 
+    def unpause(self, dag_id: str) -> None:
+        """Let the schedule of the DAG start runs."""
+        self._call("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
+
     def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
         """Unpause the DAG, start a run with these params and return the run's id."""
-        self._call("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
+        self.unpause(dag_id)
         body = {"logical_date": None, "conf": dict(conf)}
         return str(self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)["dag_run_id"])
 

@@ -15,7 +15,7 @@ import httpx
 import services
 from services.demo.airflow import AirflowStandalone, stop_airflow
 from services.demo.airflow_api import TaskState
-from services.demo.catalog import DEMO_QUESTION, SHOP_DATABASE, write_demo_sources
+from services.demo.catalog import DEMO_QUESTION, QUESTIONS, SHOP_DATABASE, write_demo_sources
 from services.demo.database import create_demo_database
 from services.demo.processes import ProcessSession, free_port
 from services.embedded import EmbeddedServer
@@ -26,6 +26,7 @@ Say = Callable[[str], None]
 
 AIRFLOW_DATABASE = "airflow"
 DAG_ID = "catalog_refresh"
+EVALUATION_DAG_ID = "retrieval_evaluation"
 EMBEDDING_POOL = "vouch_embedding"
 DAG_FOUND_SECONDS = 120
 REFRESH_SECONDS = 900
@@ -69,6 +70,7 @@ def run_demo(plan: DemoPlan, say: Say) -> DemoOutcome:
     answer = _ask(api_url, token)
     urls = {
         "Airflow (runs, logs, retries)": f"{airflow_url}/dags/{DAG_ID}",
+        "Golden questions, asked after each refresh": f"{airflow_url}/dags/{EVALUATION_DAG_ID}",
         "Query API (documentation, try it out)": f"{api_url}/docs",
         "Freshness": f"{api_url}/v1/status",
     }
@@ -95,12 +97,15 @@ def _refresh_through_airflow(plan: DemoPlan, server: EmbeddedServer, say: Say) -
         dags_folder=checkout / "dags",
         plugins_folder=checkout / "plugins",
         preferred_port=plan.airflow_port,
-        environment={"VOUCH_HOME": str(plan.home)},
+        environment={"VOUCH_HOME": str(plan.home), "VOUCH_GOLDEN_QUERIES_FILE": str(QUESTIONS)},
     )
     api = airflow.start(say)
     airflow.wait_until_healthy(api, say)
     api.set_pool(EMBEDDING_POOL, 1, "Embedding tasks at a time: each holds the model and wants a processor")
-    api.wait_for_dag(DAG_ID, seconds=DAG_FOUND_SECONDS)
+    for dag_id in (DAG_ID, EVALUATION_DAG_ID):
+        api.wait_for_dag(dag_id, seconds=DAG_FOUND_SECONDS)
+    # Before the refresh, whose event starts it. Nobody waits for it: it runs while the query API starts.
+    api.unpause(EVALUATION_DAG_ID)
     run_id = api.trigger(DAG_ID, {})
     say(f"the DAG {DAG_ID} is triggered: {run_id}")
     state = api.watch(DAG_ID, run_id, lambda task: say(_task_line(task)), seconds=REFRESH_SECONDS)

@@ -65,6 +65,11 @@ class Asked:
     index_version: int
     unreachable: tuple[UnreachableGold, ...]
 
+    @property
+    def answered(self) -> tuple[AnsweredQuery, ...]:
+        """What `quality.compare` takes."""
+        return tuple(map(_answered, self.queries, self.judged))
+
 
 @dataclass(frozen=True)
 class Checked:
@@ -151,7 +156,7 @@ class QualityCheck:
             index_version=asked.index_version,
             question_set=question_set(asked.queries),
             measures=summary([item.first(NDCG_DEPTH) for item in asked.judged], RECALL_DEPTHS),
-            answered=tuple(map(_answered, asked.queries, asked.judged)),
+            answered=asked.answered,
         )
         decision = self._store.record(
             evaluation, lambda before: decide(before, evaluation.answered, accept=accept), EVALUATIONS_KEPT

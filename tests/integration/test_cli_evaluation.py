@@ -123,3 +123,10 @@ def test_options_that_do_not_go_together_are_refused(
     monkeypatch.setenv("VOUCH_HOME", str(tmp_path))
     result = CliRunner().invoke(main, ["evaluate", *options], catch_exceptions=False)
     assert (result.exit_code, said in result.stderr) == (exit_code, True), result.output
+
+
+def test_a_wrong_line_is_named_when_the_settings_are_checked(
+    vouch: Vouch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VOUCH_GOLDEN_QUERIES_FILE", golden(tmp_path, GOLDEN, {**WRONG, "gold": []}))
+    assert "golden.jsonl, line 2: gold" in vouch("config", "check", exit_code=1).stderr

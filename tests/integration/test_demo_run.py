@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,6 +75,14 @@ def test_asking_twice_gives_the_same_order(said: str, home: Path) -> None:
     orders = [[result["id"] for result in answer["results"]] for answer in answers]
     assert orders[0] == orders[1]
     assert orders[0][0] == CERTIFIED
+
+
+def test_the_golden_questions_are_asked_after_the_refresh_by_themselves(said: str, home: Path) -> None:
+    assert "/dags/retrieval_evaluation" in said
+    deadline = time.monotonic() + DEMO_SECONDS
+    while not (runs := json.loads(_vouch(home, "evaluate", "--trend", "--json"))) and time.monotonic() < deadline:
+        time.sleep(1)  # nobody waits for that DAG
+    assert [(run["status"], run["measures"]["queries"]) for run in runs] == [("first", 32)]
 
 
 def test_stopping_leaves_no_process(said: str, home: Path) -> None:
