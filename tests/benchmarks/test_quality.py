@@ -78,4 +78,6 @@ def _settle(table: QualityTable, chosen: QualitySet, accept_quality: bool) -> No
     write_table(KEPT / "quality.json", table)
     if accept_quality:
         write_table(ACCEPTED, table)
-    assert fallen(table, read_tables(ACCEPTED)[table.name]) == []
+    accepted = read_tables(ACCEPTED).get(table.name)
+    assert accepted is not None, f"no table of {table.name} is accepted yet; look at this one, then: make bench-accept"
+    assert fallen(table, accepted) == []
