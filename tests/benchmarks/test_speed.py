@@ -78,9 +78,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedServer]
     configure_logging("warning")
     kept = os.environ.get("BENCH_HOME")
     server = EmbeddedServer(Path(kept) if kept else tmp_path_factory.mktemp("speed"))
+    ran_before = server.running()
     server.start()
     yield server
-    server.stop()
+    if not ran_before:
+        server.stop()
 
 
 @pytest.fixture(params=SIZES)
