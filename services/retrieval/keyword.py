@@ -6,7 +6,9 @@ terms of a group add up before saturation, as one word would. For an asset with 
     group weight  = sum(discount x w over the group's terms)
     keyword score = sum(idf x group weight / (group weight + SATURATION x (1 - LENGTH_SHARE
                                                               + LENGTH_SHARE x length / mean length)))
-                    / full_match(sum(idf over all groups of the query))
+                    / full_match(sum(idf over the groups of the query's words))
+
+Neighbouring words that the index also has written together are a group of their own on top, at JOINED_SHARE of its idf.
 
 It is absolute: it does not depend on what the other candidates match.
 """
@@ -18,12 +20,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from services.retrieval.expansion import NO_EXPANSIONS, Alternative, Expansions, query_words
+from services.retrieval.expansion import NO_EXPANSIONS, Alternative, Expansions, Why, query_words
 from services.text.tokens import normal_form
 
 SATURATION = 0.6
 LENGTH_SHARE = 0.5
 UNKNOWN_IDF_SHARE = 0.5  # a word that no asset has: it is missing, but it may also be noise
+# "order header" beside `order_header`: a hint that the words belong together. As an alternative of either word it would
+# make an asset with both words elsewhere worth as much.
+JOINED_SHARE = 0.25
 # What no asset can be asked to match as a whole: a question of more words than these many unknown ones are worth. Most
 # words of a long question frame it, and a table that has the few telling ones has what can be had of it.
 LONG_QUERY_WORDS = 3
@@ -61,21 +66,24 @@ def keyword_query(
 ) -> KeywordQuery:
     """What to look for. `frequencies`: in how many of the `corpus_assets` assets each term stands.
 
-    A word and its alternatives are one virtual word, which stands in as many assets as they do together: in their sum
-    at most, and where several terms say one thing in as many as the rarest of them.
+    A word is worth what it is worth by itself, however common its alternatives are: "quantity" stays rare where every
+    table has a `qty`. One that no asset has is worth what its alternatives are.
     """
     words = query_words(query)
     groups = [_Group.of(word.term, expanded.get(word.term, ()), frequencies) for word in words]
     known = [group for group in groups if group.discounts]
+    worth = [idf(group.assets, corpus_assets) for group in known]
+    for term in _joined_terms(expanded, frequencies):
+        known.append(_Group({term: 1.0}, frequencies[term]))
+        worth.append(JOINED_SHARE * idf(frequencies[term], corpus_assets))
     rare = rare_groups([sum(frequencies[term] for term in group.discounts) for group in known])
-    worth = [idf(min(group.assets, max(corpus_assets, group.own)), corpus_assets) for group in known]
     terms = tuple(
         QueryTerm(term, number, worth[number], discount, number in rare)
         for number, group in enumerate(known)
         for term, discount in group.discounts.items()
     )
-    unknown = len(words) - len(known)
-    total = sum(worth) + unknown * UNKNOWN_IDF_SHARE * idf(0, corpus_assets)
+    unknown = sum(not group.discounts for group in groups)
+    total = sum(worth[: len(words) - unknown]) + unknown * UNKNOWN_IDF_SHARE * idf(0, corpus_assets)
     return KeywordQuery(terms, full_match(total, corpus_assets), normal_form(query))
 
 
@@ -92,21 +100,28 @@ def full_match(total_idf: float, corpus_assets: int) -> float:
 
 @dataclass(frozen=True)
 class _Group:
-    """The known terms that stand for one word, each with its discount; `own` assets have the word itself."""
+    """The known terms that stand for one word, each with its discount, and in how many assets that word counts."""
 
     discounts: Mapping[str, float]
-    own: int
     assets: int
 
     @staticmethod
     def of(term: str, alternatives: Sequence[Alternative], frequencies: Mapping[str, int]) -> _Group:
         discounts = {term: 1.0} if frequencies.get(term) else {}
-        own = assets = frequencies.get(term, 0)
+        assets = 0
         for item in alternatives:
             new = [other for other in item.terms if frequencies.get(other) and other not in discounts]
-            discounts.update(dict.fromkeys(new, item.discount))
-            assets += min((frequencies[other] for other in new), default=0)
-        return _Group(discounts, own, assets)
+            if item.why is not Why.JOINED and new:
+                discounts.update(dict.fromkeys(new, item.discount))
+                # Several terms that say one thing stand together in as many assets as the rarest of them at most.
+                assets += min(frequencies[other] for other in new)
+        return _Group(discounts, frequencies.get(term) or assets)
+
+
+def _joined_terms(expanded: Expansions, frequencies: Mapping[str, int]) -> list[str]:
+    """The terms in which neighbouring words of the query stand written together, each once."""
+    joined = (item for items in expanded.values() for item in items if item.why is Why.JOINED)
+    return list(dict.fromkeys(term for item in joined for term in item.terms if frequencies.get(term)))
 
 
 def rare_groups(postings: Sequence[int]) -> frozenset[int]:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.retrieval.expansion import WORDS_LIMIT, query_words
+from services.retrieval.expansion import WORDS_LIMIT, Why, alternative, query_words
 from services.retrieval.keyword import (
+    JOINED_SHARE,
     LONG_QUERY_GROWTH,
     LONG_QUERY_WORDS,
     POSTINGS_BUDGET,
@@ -76,6 +77,31 @@ def test_a_very_long_question_is_represented_by_its_first_words() -> None:
     words = query_words(" ".join(f"word{letter}{other}" for letter in "abcdefghij" for other in "abcdefghij"))
     assert len(words) == WORDS_LIMIT
     assert words[0] == query_words("wordaa")[0]
+
+
+def test_a_word_keeps_its_worth_beside_its_alternatives() -> None:
+    short = alternative("quantity", "qty", ("qti",), Why.ABBREVIATION)
+    query = keyword_query("quantity", {"quantiti": 10, "qti": 900}, 1000, {"quantiti": (short,)})
+    assert [(term.term, term.idf, term.discount) for term in query.terms] == [
+        ("quantiti", idf(10, 1000), 1.0),
+        ("qti", idf(10, 1000), short.discount),
+    ]
+    unknown = keyword_query("quantity", {"qti": 900}, 1000, {"quantiti": (short,)})
+    assert [(term.term, term.idf) for term in unknown.terms] == [("qti", idf(900, 1000))]
+    assert unknown.total_idf == idf(900, 1000)
+
+
+def test_words_that_also_stand_written_together_are_a_hint_on_top() -> None:
+    plain = keyword_query("order header", {"order": 10, "header": 20}, 100)
+    written = alternative("order header", "orderheader", ("orderhead",), Why.JOINED)
+    hinted = {"order": (written,), "header": (written,)}
+    query = keyword_query("order header", {"order": 10, "header": 20, "orderhead": 2}, 100, hinted)
+    assert query.total_idf == plain.total_idf
+    assert query.terms[:-1] == plain.terms
+    (_, _, hint) = query.terms
+    assert (hint.term, hint.group, hint.discount) == ("orderhead", 2, 1.0)
+    assert hint.idf == JOINED_SHARE * idf(2, 100)
+    assert keyword_query("order header", {"order": 10, "header": 20}, 100, hinted) == plain
 
 
 def test_an_empty_corpus_knows_no_word() -> None:
