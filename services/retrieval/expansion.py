@@ -16,6 +16,7 @@ from types import MappingProxyType
 from services.text.tokens import code_words, normal_form, spoken
 
 _CONSONANT_Y = re.compile(r"[^aeiouy]y$")
+_LONG_PLURAL = re.compile(r"(?:s|x|z|ch|sh)es$")  # "addresses"; those of which the e belongs to the word are harmless
 WORDS_LIMIT = 64  # distinct words of a query; a longer text is represented by its first ones
 RUN_WORDS_LIMIT = 3
 ALTERNATIVES_LIMIT = 12  # of one word
@@ -121,6 +122,8 @@ def _numbers(spelled: str) -> Iterator[str]:
     yield spelled
     if not (spelled.isascii() and spelled[-1].isalpha()):
         return
+    if _LONG_PLURAL.search(spelled):
+        yield spelled[:-2]
     if spelled.endswith("ies"):
         yield f"{spelled[:-3]}y"
     if spelled.endswith("s") and not spelled.endswith("ss"):
@@ -162,7 +165,7 @@ def written_together(runs: Iterable[Run]) -> Iterator[Alternative]:
 def expansions(
     words: Sequence[QueryWord], runs: Iterable[Run], alternatives: Iterable[Alternative], visible: Iterable[str]
 ) -> dict[str, tuple[Alternative, ...]]:
-    """The alternatives of each word of the query, those of the highest discount first.
+    """The alternatives of each word of the query, in the order of the words; those of the highest discount first.
 
     An alternative counts when the caller can see each of its terms. What is a word of the query itself is no
     alternative of another one: nothing counts twice. All words that a run replaces have its alternatives.
@@ -176,6 +179,7 @@ def expansions(
             for term in of_run[item.instead_of]:
                 found.setdefault(term, []).append(replace(item, terms=new))
     return {
-        term: tuple(sorted(dict.fromkeys(items), key=lambda item: -item.discount)[:ALTERNATIVES_LIMIT])
-        for term, items in found.items()
+        term: tuple(sorted(dict.fromkeys(found[term]), key=lambda item: -item.discount)[:ALTERNATIVES_LIMIT])
+        for term in (word.term for word in words)
+        if term in found
     }

@@ -111,7 +111,8 @@ class _Group:
         assets = 0
         for item in alternatives:
             new = [other for other in item.terms if frequencies.get(other) and other not in discounts]
-            if item.why is not Why.JOINED and new:
+            # Where no asset has the word by itself, the name in which it is written together is all there is of it.
+            if new and (item.why is not Why.JOINED or not frequencies.get(term)):
                 discounts.update(dict.fromkeys(new, item.discount))
                 # Several terms that say one thing stand together in as many assets as the rarest of them at most.
                 assets += min(frequencies[other] for other in new)

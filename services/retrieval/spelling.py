@@ -47,13 +47,14 @@ class Vocabulary:
                 self._buckets.setdefault(word[0], {}).setdefault(len(word), []).append(word)
             self._terms[word] = term
 
-    def proposals(self, word: str) -> tuple[Proposal, ...]:
-        """The words within the allowed edits whose first letter is right, or swapped with the second; and completions.
+    def proposals(self, word: str, *, slips: bool = True) -> tuple[Proposal, ...]:
+        """With `slips` the words within the allowed edits whose first letter is right, or swapped with the second.
 
-        The closest first, of completions the shortest; equals by alphabet.
+        Always those that the word is the beginning of. The closest first, of the latter the shortest; equals by
+        alphabet.
         """
-        slips = sorted(self._slips(word), key=lambda item: (item.edits, item.word))[:PROPOSALS_LIMIT]
-        return (*slips, *self._completions(word)[:PROPOSALS_LIMIT])
+        near = sorted(self._slips(word), key=lambda item: (item.edits, item.word)) if slips else []
+        return (*near[:PROPOSALS_LIMIT], *self._completions(word)[:PROPOSALS_LIMIT])
 
     def _slips(self, word: str) -> list[Proposal]:
         allowed = edits_allowed(word)

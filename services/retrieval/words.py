@@ -97,8 +97,7 @@ class QueryReader:
         facts = {**found.terms, **self._facts(synonyms, found.terms, acl_ids)}
         expanded = expansions(words, runs, [*alternatives, *synonyms], _visible(facts))
         unknown = [word for word in words if word.term not in expanded and not _is_visible(word.term, facts)]
-        doubtful = [word.word for word in unknown if self._is_doubtful(word, alone=len(words) == 1)]
-        corrections = self._corrections(doubtful, acl_ids)
+        corrections = self._corrections([word.word for word in unknown if word.may_be_misspelt], len(words), acl_ids)
         if corrections:
             facts |= self._facts(corrections, facts, acl_ids)
             singles = [Run((word.word,), (word.term,)) for word in unknown]
@@ -111,18 +110,17 @@ class QueryReader:
         missing = sorted({term for item in alternatives for term in item.terms} - known.keys())
         return self._store.look_up(missing, (), acl_ids).terms if missing else {}
 
-    def _is_doubtful(self, word: QueryWord, *, alone: bool) -> bool:
-        # A query of one word may be one that is still being typed.
-        return word.may_be_misspelt and (alone or not self._is_common(word.word))
-
-    def _corrections(self, doubtful: Sequence[str], acl_ids: Sequence[int]) -> list[Alternative]:
+    def _corrections(self, unknown: Sequence[str], query_length: int, acl_ids: Sequence[int]) -> list[Alternative]:
+        slips = {word for word in unknown if not self._is_common(word)}
+        # A query of one word may be one that is still being typed, whatever it means so far.
+        doubtful = [word for word in unknown if word in slips or query_length == 1]
         if not doubtful:
             return []
         with self._lock:
             for seq, word, term in self._store.vocabulary(self._seq):
                 self._vocabulary.add([(word, term)])
                 self._seq = seq
-            proposed = {word: self._vocabulary.proposals(word) for word in doubtful}
+            proposed = {word: self._vocabulary.proposals(word, slips=word in slips) for word in doubtful}
         candidates = {item.word: item.term for proposals in proposed.values() for item in proposals}
         visible = self._store.visible_words(candidates.items(), acl_ids) if candidates else frozenset()
         return [item for word, proposals in proposed.items() for item in meant(word, proposals, visible)]

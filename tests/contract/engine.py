@@ -14,6 +14,7 @@ from services.index.identity import content_hash
 from services.index.run_store import LeaseHolder
 from services.index.store import Composed, ComposedChunk, Draft, IncomingRecord, IndexStores
 from services.retrieval.store import AssetStore, PayloadStore, SearchStore, WorklistStore
+from services.retrieval.words import WordStore
 from tests.embedders import HashEmbedder
 
 OPEN = AccessRule(Level.PUBLIC)
@@ -34,6 +35,7 @@ class Engine:
     asset_store: AssetStore
     worklist_store: WorklistStore
     payload_store: PayloadStore
+    word_store: WordStore
     evaluation_store: EvaluationStore
 
 

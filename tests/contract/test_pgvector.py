@@ -19,6 +19,7 @@ from services.retrieval.keyword import KeywordQuery
 from services.retrieval.model import Filters
 from services.retrieval.pgvector.assets import PgAssetStore
 from services.retrieval.pgvector.search import SESSION, PgSearchStore
+from services.retrieval.pgvector.words import PgWordStore
 from services.retrieval.pgvector.worklist import PgPayloadStore, PgWorklistStore
 from services.retrieval.store import Question, Scope
 from tests.contract.engine import ALWAYS_EXACT, OPEN, Engine, Hand
@@ -26,6 +27,7 @@ from tests.contract.evaluation_contract import EvaluationContract
 from tests.contract.pgvector_tables import empty
 from tests.contract.search_contract import SearchContract
 from tests.contract.store_contract import StoreContract
+from tests.contract.word_contract import WordContract
 from tests.contract.worklist_contract import WorklistContract
 
 ASKING = "asking"
@@ -52,6 +54,7 @@ def pgvector(migrated: str) -> Iterator[Engine]:
         asset_store=PgAssetStore(reading),
         worklist_store=PgWorklistStore(reading),
         payload_store=PgPayloadStore(reading),
+        word_store=PgWordStore(reading),
         evaluation_store=PgEvaluationStore(writing),
     )
     writing.close()
@@ -65,6 +68,12 @@ class TestPgvectorStore(StoreContract):
 
 
 class TestPgvectorSearch(SearchContract):
+    @pytest.fixture
+    def engine(self, pgvector: Engine) -> Engine:
+        return pgvector
+
+
+class TestPgvectorWords(WordContract):
     @pytest.fixture
     def engine(self, pgvector: Engine) -> Engine:
         return pgvector
