@@ -40,8 +40,8 @@ log = structlog.get_logger()
 
 EXACT_NAME = "exact name"
 # What each side proposes beyond the candidates that are kept: both signals decide, so each must see the other's.
-POOL_FACTOR = 4
-POOL_LEAST = 100
+POOL_FACTOR = 2
+POOL_LEAST = 50
 
 INSUFFICIENT_CONTEXT = Refusal(
     code="insufficient_context",

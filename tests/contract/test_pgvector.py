@@ -117,6 +117,20 @@ class TestPgvectorAlone:
             assert len(found) >= 15
             assert graph_walks(migrated) - before == walks
 
+    def test_connections_that_died_are_replaced_before_anybody_notices(self, pgvector: Engine, migrated: str) -> None:
+        hand = Hand(pgvector).begin()
+        hand.publish(hand.asset("a", "text"))
+        hand.verify()
+        assert pgvector.search_store.corpus().assets == 1
+        end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database()"
+        with psycopg.connect(migrated, autocommit=True) as connection:
+            connection.execute(f"{end} AND pid <> pg_backend_pid()")
+        assert pgvector.search_store.corpus().assets == 1
+        with psycopg.connect(migrated, autocommit=True) as connection:
+            connection.execute(f"{end} AND pid <> pg_backend_pid()")
+        assert hand.publish(hand.asset("b", "text")) > 0
+        assert pgvector.search_store.corpus().assets == 2
+
     def test_the_planner_knows_a_version_as_soon_as_it_is_promoted(self, pgvector: Engine, migrated: str) -> None:
         hand = Hand(pgvector).begin()
         hand.publish(*(hand.asset(f"asset-{number}", f"text {number}") for number in range(50)))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from services.access.rule import Level
+from services.index.pgvector.access_lists import id_array
 from services.retrieval.store import Scope
 from services.text.clean import scrub
 
@@ -29,7 +30,7 @@ def conditions(scope: Scope) -> dict[str, Any]:
         "min_curation_score": filters.min_curation_score,
         "min_data_quality": filters.min_data_quality,
     }
-    return {"acl_ids": list(scope.acl_ids), **{name: value for name, value in asked.items() if value is not None}}
+    return {"acl_ids": id_array(scope.acl_ids), **{name: value for name, value in asked.items() if value is not None}}
 
 
 def _folded(words: Sequence[str]) -> list[str] | None:

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from services.access.rule import AccessRule
 from services.index.identity import ModelIdentity
-from services.index.pgvector.access_lists import rule_of
+from services.index.pgvector.access_lists import id_array, rule_of
 from services.index.pgvector.database import PgDatabase, Row
 from services.index.pgvector.tables import version_names
 from services.retrieval.keyword import LENGTH_SHARE, SATURATION
@@ -23,19 +23,20 @@ from services.sql_files import load_queries
 
 QUERIES = load_queries("pgvector/queries/search.sql")
 
-# Measured on 100,000 rows: a filtered graph search needs the iterative scan, strict order loses recall, and a generic
-# plan costs four times the custom one.
+# Measured on 100,000 assets: a filtered graph search needs the iterative scan, strict order loses recall, a generic
+# plan costs many times the custom one, and the memory that a memoized join sets aside costs more than the join.
 SESSION = {
     "hnsw.ef_search": "100",
     "hnsw.iterative_scan": "relaxed_order",
     "plan_cache_mode": "force_custom_plan",
+    "enable_memoize": "off",
     "max_parallel_workers_per_gather": "0",
     "random_page_cost": "1.1",
     "jit": "off",
 }
 # Chunks asked of the graph index for each asset that it shall propose. The second number is for an index whose assets
 # have so many chunks each that the nearest are of a few assets alone.
-CHUNKS_PER_ASSET = (2, 16)
+CHUNKS_PER_ASSET = (1.5, 16)
 
 
 class PgSearchStore:
@@ -74,7 +75,7 @@ class PgSearchStore:
         counted = self._visible_vectors(version, scope, row, names)
         if not counted.are_compared(self._exact_scan_rows):
             for chunks_per_asset in CHUNKS_PER_ASSET:
-                row["chunk_limit"] = chunks_per_asset * question.pool_size
+                row["chunk_limit"] = int(chunks_per_asset * question.pool_size)
                 found = self._database.read(_candidates(version, names, "vector_hits_graph", few=False), row)
                 hit_assets, hit_chunks = (found[0]["hit_assets"], found[0]["hit_chunks"] or 0) if found else (0, 0)
                 if hit_chunks < row["chunk_limit"]:
@@ -96,7 +97,7 @@ class PgSearchStore:
         row = {
             "keys": [hit.asset_key for hit in hits],
             "chunk_numbers": [hit.chunk_number for hit in hits],
-            "acl_ids": list(acl_ids),
+            "acl_ids": id_array(tuple(acl_ids)),
         }
         found = self._database.read(_about_assets("details", version, ()), row)
         return {item["asset_key"]: _details(item) for item in found}
@@ -120,24 +121,29 @@ class PgSearchStore:
 def _candidates(version: int, names: tuple[str, ...], vector_hits: str, *, few: bool) -> bytes:
     """The statement for candidates under the conditions of these names."""
     keyword_hits = "keyword_hits_of_few" if few else "keyword_hits_walked"
-    fragments = {"group_weights": sql.SQL(QUERIES["group_weights"]), "matched_idf": sql.SQL(QUERIES["matched_idf"])}
-    parts = {**version_names(version), **fragments, "allowed": _allowed(names)}
+    parts: dict[str, sql.Composable] = {name: _text(name) for name in ("group_weights", "matched_idf")}
+    parts |= {**version_names(version), "allowed": _allowed(names)}
     hits = {
-        "allowed_assets": sql.SQL(QUERIES["allowed_assets"] if few else "").format(**parts),
-        "vector_hits": sql.SQL(QUERIES[vector_hits]).format(**parts),
-        "keyword_hits": sql.SQL(QUERIES[keyword_hits]).format(**parts),
+        "allowed_assets": _text("allowed_assets").format(**parts) if few else sql.SQL(""),
+        "vector_hits": _text(vector_hits).format(**parts),
+        "keyword_hits": _text(keyword_hits).format(**parts),
     }
-    return sql.SQL(QUERIES["candidates"]).format(**parts, **hits).as_bytes()
+    return _text("candidates").format(**parts, **hits).as_bytes()
 
 
 @lru_cache(maxsize=1000)
 def _about_assets(name: str, version: int, names: tuple[str, ...]) -> bytes:
     """A statement about assets under the conditions of these names."""
-    return sql.SQL(QUERIES[name]).format(**version_names(version), allowed=_allowed(names)).as_bytes()
+    return _text(name).format(**version_names(version), allowed=_allowed(names)).as_bytes()
 
 
 def _allowed(names: Sequence[str]) -> sql.Composed:
-    return sql.SQL(" AND ").join(sql.SQL(f"({QUERIES[name]})") for name in names)
+    return sql.SQL(" AND ").join(map(_text, names))
+
+
+def _text(name: str) -> sql.SQL:
+    """A named query without its comments: psycopg keeps what it finds out about a statement of up to 4096 bytes."""
+    return sql.SQL("\n".join(line for line in QUERIES[name].splitlines() if not line.lstrip().startswith("--")))
 
 
 def _question_row(question: Question) -> dict[str, Any]:

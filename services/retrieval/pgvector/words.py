@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from services.index.pgvector.access_lists import id_array
 from services.index.pgvector.database import PgDatabase
 from services.retrieval.words import LookUp, TermFacts
 from services.sql_files import load_queries
@@ -19,7 +20,12 @@ class PgWordStore:
         self._database = database
 
     def look_up(self, terms: Sequence[str], phrases: Sequence[str], acl_ids: Sequence[int]) -> LookUp:
-        row = {"terms": list(terms), "phrases": list(phrases), "acl_ids": list(acl_ids), "limit": GLOSSARY_LIMIT}
+        row = {
+            "terms": list(terms),
+            "phrases": list(phrases),
+            "acl_ids": id_array(tuple(acl_ids)),
+            "limit": GLOSSARY_LIMIT,
+        }
         found = self._database.read(QUERIES["look_up"], row)
         return LookUp(
             terms={item["term"]: TermFacts(item["assets"], item["visible"]) for item in found if item["term"]},
@@ -32,5 +38,9 @@ class PgWordStore:
 
     def visible_words(self, words: Iterable[tuple[str, str]], acl_ids: Sequence[int]) -> frozenset[str]:
         given = list(words)
-        row = {"words": [word for word, _ in given], "terms": [term for _, term in given], "acl_ids": list(acl_ids)}
+        row = {
+            "words": [word for word, _ in given],
+            "terms": [term for _, term in given],
+            "acl_ids": id_array(tuple(acl_ids)),
+        }
         return frozenset(found["word"] for found in self._database.read(QUERIES["visible_words"], row))

@@ -18,7 +18,7 @@ FROM acl WHERE seq > %(seq)s ORDER BY seq;
 -- name: acl_ids
 -- Access first: every statement about candidates asks it of asset a, and of a and its asset_score s whichever of the
 -- following conditions the question brings.
-a.acl_id = ANY(%(acl_ids)s)
+a.acl_id = ANY(%(acl_ids)s::bigint[])
 
 -- name: eligible_only
 s.eligible
@@ -190,14 +190,14 @@ FROM unnest(%(keys)s::bigint[], %(chunk_numbers)s::integer[]) AS wanted (asset_k
 JOIN asset a USING (asset_key)
 JOIN asset_score s USING (asset_key)
 LEFT JOIN {chunk} c ON c.asset_key = wanted.asset_key AND c.number = wanted.number
-WHERE a.acl_id = ANY(%(acl_ids)s);
+WHERE a.acl_id = ANY(%(acl_ids)s::bigint[]);
 
 -- name: asset_by_id
 -- One asset in full, if the caller may see it.
 SELECT a.asset_key, a.id, d.payload, d.narrative, s.signals, s.curation_score, s.curation, s.eligible,
        s.eligibility_reasons, acl.classification
 FROM asset a JOIN asset_document d USING (asset_key) JOIN asset_score s USING (asset_key) JOIN acl USING (acl_id)
-WHERE a.id = %(id)s AND a.acl_id = ANY(%(acl_ids)s);
+WHERE a.id = %(id)s AND a.acl_id = ANY(%(acl_ids)s::bigint[]);
 
 -- name: chunks_of_asset
 -- Its chunks in order.
@@ -205,7 +205,7 @@ SELECT number, section, text FROM {chunk} WHERE asset_key = %(asset_key)s ORDER 
 
 -- name: visible_of
 -- Which of these ids the caller may see.
-SELECT id FROM asset WHERE asset_key = ANY(%(keys)s) AND acl_id = ANY(%(acl_ids)s);
+SELECT id FROM asset WHERE asset_key = ANY(%(keys)s) AND acl_id = ANY(%(acl_ids)s::bigint[]);
 
 -- name: known_of
 -- Which of these ids are assets at all.

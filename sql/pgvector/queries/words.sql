@@ -3,17 +3,24 @@
 -- that the caller may see, that are called one of the phrases. One look for both.
 SELECT f.term, f.assets,
        EXISTS (SELECT FROM posting p JOIN asset a USING (asset_key)
-               WHERE p.term = f.term AND a.acl_id = ANY(%(acl_ids)s)) AS visible,
+               WHERE p.term = f.term AND a.acl_id = ANY(%(acl_ids)s::bigint[])) AS visible,
        NULL::text[] AS names
 FROM term_stat f
 WHERE f.term = ANY(%(terms)s) AND f.assets > 0
 UNION ALL
 SELECT NULL, NULL, NULL, called.names
 FROM (
-    SELECT array_remove(ARRAY[a.name, a.title], NULL) || a.whole_synonyms AS names
-    FROM asset a
-    WHERE (a.whole_names && %(phrases)s::text[] OR a.whole_synonyms && %(phrases)s::text[])
-      AND a.object_type = 'term' AND a.acl_id = ANY(%(acl_ids)s)
+    SELECT DISTINCT ON (a.id COLLATE "C") a.names
+    FROM unnest(%(phrases)s::text[]) AS said (phrase)
+    -- Phrase by phrase: how many assets are called one of many is overestimated so far that all would be read.
+    CROSS JOIN LATERAL (
+        SELECT asset.id, asset.object_type, asset.acl_id,
+               array_remove(ARRAY[asset.name, asset.title], NULL) || asset.whole_synonyms AS names
+        FROM asset
+        WHERE asset.whole_names && ARRAY[said.phrase] OR asset.whole_synonyms && ARRAY[said.phrase]
+        OFFSET 0
+    ) AS a
+    WHERE a.object_type = 'term' AND a.acl_id = ANY(%(acl_ids)s::bigint[])
     ORDER BY a.id COLLATE "C"
     LIMIT %(limit)s
 ) AS called;
@@ -28,4 +35,4 @@ SELECT wanted.word
 FROM unnest(%(words)s::text[], %(terms)s::text[]) AS wanted (word, term)
 WHERE EXISTS (
     SELECT FROM posting p JOIN asset a USING (asset_key) JOIN asset_document d USING (asset_key)
-    WHERE p.term = wanted.term AND a.acl_id = ANY(%(acl_ids)s) AND wanted.word = ANY(d.words));
+    WHERE p.term = wanted.term AND a.acl_id = ANY(%(acl_ids)s::bigint[]) AND wanted.word = ANY(d.words));
