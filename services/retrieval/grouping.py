@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from services.retrieval.ranking import Ranked
+from services.retrieval.ranking import Candidate, Ranked, Relevant
 
 
 def group_siblings(ranked: Sequence[Ranked]) -> list[Ranked]:
@@ -13,18 +13,11 @@ def group_siblings(ranked: Sequence[Ranked]) -> list[Ranked]:
 
     Siblings are assets that a source declares to be the same thing, and assets of the same type, name and columns.
     """
-    groups = _Groups([item.candidate.asset_key for item in ranked])
-    shapes: dict[int, int] = {}
-    for item in ranked:
-        key, shape = item.candidate.asset_key, item.candidate.shape
-        for sibling in item.candidate.siblings:
-            groups.join(key, sibling)
-        if shape is not None:
-            groups.join(key, shapes.setdefault(shape, key))
+    group_of = groups([item.candidate for item in ranked])
     first: dict[int, Ranked] = {}
     others: dict[int, list[str]] = {}
     for item in ranked:
-        group = groups.find(item.candidate.asset_key)
+        group = group_of[item.candidate.asset_key]
         if group in first:
             others.setdefault(group, []).append(item.id)
         else:
@@ -32,8 +25,32 @@ def group_siblings(ranked: Sequence[Ranked]) -> list[Ranked]:
     return [replace(item, siblings=tuple(sorted(others.get(group, [])))) for group, item in first.items()]
 
 
-class _Groups:
-    """Disjoint sets over the given keys; others are ignored (a sibling that was not found, or may not be seen)."""
+def in_first_groups(relevant: Iterable[Relevant], group_limit: int) -> tuple[list[Relevant], int]:
+    """All members of the first `group_limit` groups, in the given order, and how many groups these are.
+
+    So forty shards of one table take one place among the candidates, not forty.
+    """
+    items = list(relevant)
+    group_of = groups([item.candidate for item in items])
+    first = list(dict.fromkeys(group_of[item.candidate.asset_key] for item in items))[:group_limit]
+    kept = frozenset(first)
+    return [item for item in items if group_of[item.candidate.asset_key] in kept], len(first)
+
+
+def groups(candidates: Sequence[Candidate]) -> dict[int, int]:
+    """The group of each candidate, by asset key; equal numbers are one group."""
+    sets = _DisjointSets([item.asset_key for item in candidates])
+    shapes: dict[int, int] = {}
+    for item in candidates:
+        for sibling in item.siblings:
+            sets.join(item.asset_key, sibling)
+        if item.shape is not None:
+            sets.join(item.asset_key, shapes.setdefault(item.shape, item.asset_key))
+    return {item.asset_key: sets.find(item.asset_key) for item in candidates}
+
+
+class _DisjointSets:
+    """Over the given keys; others are ignored (a sibling that was not found, or may not be seen)."""
 
     def __init__(self, keys: Sequence[int]) -> None:
         self._parent = {key: key for key in keys}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
@@ -13,7 +13,7 @@ from services.access.principal import Principal
 from services.catalog.model import ObjectType
 from services.errors import InvalidRequest, ModelError, SchemaError
 from services.index.embedder import Embedder
-from services.retrieval.grouping import group_siblings
+from services.retrieval.grouping import group_siblings, in_first_groups
 from services.retrieval.keyword import KeywordQuery
 from services.retrieval.model import (
     QUERY_BYTES_LIMIT,
@@ -42,6 +42,9 @@ EXACT_NAME = "exact name"
 # What each side proposes beyond the candidates that are kept: both signals decide, so each must see the other's.
 POOL_FACTOR = 2
 POOL_LEAST = 50
+# Where near-duplicates fill the pool, more is proposed in steps, until there are as many groups as results are wanted.
+POOL_GROWTH = 4
+POOL_MOST = 2000
 
 INSUFFICIENT_CONTEXT = Refusal(
     code="insufficient_context",
@@ -128,7 +131,8 @@ class SearchService:
     def _kept(
         self, request: SearchRequest, corpus: Corpus, version: int, scope: Scope, keywords: KeywordQuery
     ) -> list[Relevant]:
-        """Stage one; for an empty question the first assets by name, in that order."""
+        """Stage one: the best `candidate_limit` by relevance, or that many groups of near-duplicates with all that was
+        found of each; for an empty question the first assets by name, in that order."""
         candidate_limit = max(request.candidate_limit, request.limit)
         if not request.query:
             browsed = self._store.browse(scope, request.limit)
@@ -141,8 +145,20 @@ class SearchService:
             mean_length=corpus.mean_length,
             pool_size=max(POOL_LEAST, POOL_FACTOR * candidate_limit),
         )
-        candidates = self._store.candidates(version, question, scope)
-        return most_relevant(candidates, keywords.total_idf, candidate_limit, pin_named=self._settings.pin_exact_names)
+        grouped = _is_grouped(request)
+        while True:
+            candidates = self._store.candidates(version, question, scope)
+            kept_limit = len(candidates) if grouped else candidate_limit
+            relevant = most_relevant(
+                candidates, keywords.total_idf, kept_limit, pin_named=self._settings.pin_exact_names
+            )
+            if not grouped:
+                return relevant
+            kept, groups = in_first_groups(relevant, candidate_limit)
+            all_proposed = 2 * len(candidates) < question.pool_size
+            if groups >= request.limit or all_proposed or question.pool_size >= POOL_MOST:
+                return kept
+            question = replace(question, pool_size=min(POOL_MOST, POOL_GROWTH * question.pool_size))
 
     def _ranked(
         self, request: SearchRequest, kept: Sequence[Relevant], details: Mapping[int, Details], now: datetime
@@ -156,8 +172,7 @@ class SearchService:
         if not request.query:
             places = {item.id: place for place, item in enumerate(kept)}
             return sorted(ranked, key=lambda item: places[item.id])
-        grouped = request.mode is Mode.ANALYSIS if request.group_siblings is None else request.group_siblings
-        return group_siblings(ranked) if grouped else ranked
+        return group_siblings(ranked) if _is_grouped(request) else ranked
 
     def _refusal(self, request: SearchRequest, ranked: Sequence[Ranked]) -> Refusal | None:
         if request.mode is not Mode.ANALYSIS:
@@ -173,6 +188,10 @@ class SearchService:
             _result(place, item, details[item.candidate.asset_key], explain=request.explain)
             for place, item in enumerate(ranked[: request.limit], start=1)
         )
+
+
+def _is_grouped(request: SearchRequest) -> bool:
+    return request.mode is Mode.ANALYSIS if request.group_siblings is None else request.group_siblings
 
 
 def _result(rank: int, item: Ranked, details: Details, *, explain: bool) -> Result:
