@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from flask.testing import FlaskClient
 
 from services import wiring
 from services.access.keys import create_key
-from services.access.principal import LOCAL_ADMINISTRATOR, Permission
+from services.access.principal import LOCAL_ADMINISTRATOR, Permission, Principal
 from services.access.rule import Level
 from services.api.app import create_app
 from services.api.config import ApiConfig
@@ -352,7 +351,7 @@ def test_what_only_one_side_proposes_has_both_numbers_exact(postgres_server: Emb
         table(f"t.{number:03}", f"orders_{number}", **told("orders " + " ".join(NOISE[number % 20 : number % 20 + 40])))
         for number in range(160)
     ]
-    by_word = table("x.word", "ledger", **columns(*NOISE, "zanzibar"))
+    by_word = table("x.word", "ledger", **columns(*NOISE[:30], "zanzibar"))
     by_vector = table("x.vector", "thing", **told("orders of orders and of orders"))
     world.put("shop", [*orders, by_word, by_vector])
     world.refresh()
@@ -380,12 +379,13 @@ def place(values: dict[str, float], asset_id: str) -> int:
 
 
 def stored_similarities(world: World, query: str) -> dict[str, float]:
+    """Of assets with one chunk each."""
     asked = np.asarray(world.embedder.embed_query(query), dtype=float)
     chunks: dict[str, list[float]] = {}
     for row in world.rows("SELECT id, embedding::text AS v FROM embedding_1 JOIN asset USING (asset_key)"):
         vector = np.array([float(number) for number in row["v"].strip("[]").split(",")])
         chunks.setdefault(row["id"], []).append(float(vector @ asked / np.linalg.norm(vector) / np.linalg.norm(asked)))
-    return {key: min(1.0, max(0.0, max(found) - 0.02 * math.log2(len(found)))) for key, found in chunks.items()}
+    return {key: min(1.0, max(0.0, only)) for key, (only,) in chunks.items()}
 
 
 def stored_keyword_scores(world: World, terms: list[str]) -> dict[str, float]:
@@ -402,3 +402,78 @@ def stored_keyword_scores(world: World, terms: list[str]) -> dict[str, float]:
             usual = SATURATION * (1 - LENGTH_SHARE + LENGTH_SHARE * lengths[row["id"]] / mean)
             matched[row["id"]] += worth * row["w"] / (row["w"] + usual)
     return {asset_id: value / total for asset_id, value in matched.items()}
+
+
+SESSION = columns("visitor", "pageview", "session_start")
+THROUGH_THREE: list[Line] = [
+    table(f"{system}.web_visits", "web_visits", **told("website sessions of visitors"), **SESSION)
+    for system in ("lake", "mart", "warehouse")
+]
+FORTY_DAYS: list[Line] = [
+    table(f"s.{day:02}", f"web_sessions_{day:02}", title="Website sessions", siblings=["s.00"], **SESSION,
+          **told("website sessions of one day"))
+    for day in range(40)
+]  # fmt: skip
+OF_EACH_TENANT: list[Line] = [
+    table(f"s.{tenant:03}", "website_sessions", location=["app", f"tenant_{tenant:03}"], **SESSION,
+          **told("website sessions of one tenant"))
+    for tenant in range(300)
+]  # fmt: skip
+OTHERS: list[Line] = [
+    table(f"w.{number:02}", f"kind_{number}", **told(f"what website sessions of kind {number} cost"))
+    for number in range(12)
+]
+
+
+@pytest.mark.parametrize("copies", [FORTY_DAYS, OF_EACH_TENANT], ids=["declared", "of one shape"])
+def test_near_duplicates_leave_room_for_others_and_are_counted(
+    postgres_server: EmbeddedServer, tmp_path: Any, copies: list[Line]
+) -> None:
+    world = fresh_world(postgres_server, tmp_path)
+    world.put("shop", [*THROUGH_THREE, *copies, *OTHERS])
+    world.refresh()
+    with world.searching() as searching:
+
+        def ask(**changes: Any) -> tuple[Result, ...]:
+            request = SearchRequest(query="website sessions", **changes)
+            return searching.search.search(request, LOCAL_ADMINISTRATOR, "r").results
+
+        results = ask(limit=14)
+        assert len(results) == 14  # one, one, and twelve
+        assert {result.id for result in results} >= {line["id"] for line in OTHERS}
+        grouped = {result.name: result for result in results if result.siblings is not None}
+        assert sorted(len(result.siblings.ids) for result in grouped.values() if result.siblings) == [
+            2,
+            len(copies) - 1,
+        ]
+        for result in grouped.values():
+            assert result.siblings is not None
+            assert result.siblings.count == len(result.siblings.ids)
+        everybody = {result.id for result in results} | {
+            other for result in results if result.siblings for other in result.siblings.ids
+        }
+        assert everybody == {line["id"] for line in (*THROUGH_THREE, *copies, *OTHERS)}
+        assert len(ask()) == len(ask(limit=10, candidate_limit=1)) == 10
+        for apart in (ask(group_siblings=False), ask(mode=Mode.DISCOVERY)):
+            assert len(apart) == 10
+            assert all(result.siblings is None for result in apart)
+            assert len([result for result in apart if result.id.startswith("s.")]) > 5
+
+
+def test_there_are_as_many_results_as_asked_for_whenever_that_many_match(
+    postgres_server: EmbeddedServer, tmp_path: Any
+) -> None:
+    world = fresh_world(postgres_server, tmp_path)
+    hidden = {"access": {"groups": ["finance"]}}
+    shown = [table(f"v.{number:02}", f"ledger_{number}", **told("ledger")) for number in range(50)]
+    unseen = [table(f"h.{number:03}", "ledger", **told("ledger ledger"), **TRUSTED, **hidden) for number in range(300)]
+    world.put("shop", [*shown, *unseen])
+    world.refresh()
+    visitor = Principal("visitor", ("sales",), clearance=0)
+    with world.searching() as searching:
+        for mode in Mode:
+            for limit, candidate_limit in ((1, 1), (10, 1), (50, 1), (50, 30), (50, 200), (7, 200)):
+                request = SearchRequest(query="ledger", mode=mode, limit=limit, candidate_limit=candidate_limit)
+                results = searching.search.search(request, visitor, "r").results
+                assert len(results) == limit
+                assert {result.id[0] for result in results} == {"v"}
