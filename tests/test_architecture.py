@@ -24,7 +24,8 @@ PURE = [
     *(PACKAGE / "access" / name for name in ("principal.py", "rule.py")),
     *(PACKAGE / "catalog" / name for name in ("merge.py", "model.py", "parts.py")),
     *(PACKAGE / "index" / name for name in ("compose.py", "identity.py", "plan.py", "report.py", "scoring.py")),
-    *(PACKAGE / "retrieval" / name for name in ("grouping.py", "keyword.py", "ranking.py")),
+    *(PACKAGE / "retrieval" / name for name in ("expansion.py", "grouping.py", "keyword.py", "ranking.py")),
+    PACKAGE / "retrieval" / "spelling.py",
     *(PACKAGE / "evaluation" / name for name in ("metrics.py", "quality.py")),
 ]
 IMPURE_MODULES = frozenset({"os", "random", "secrets", "socket", "subprocess", "sys", "time", "uuid"})
