@@ -11,7 +11,7 @@ import psycopg
 from pgvector.psycopg import register_vector
 
 from services.index.store import Vectors
-from services.retrieval.ranking import CHUNK_DISCOUNT
+from services.retrieval.ranking import BEST_CHUNK_SHARE
 from tests.benchmarks.filling import VERSION
 
 Keys = npt.NDArray[np.int64]
@@ -35,7 +35,10 @@ class StoredVectors:
         starts = np.flatnonzero(np.diff(self.keys, prepend=-1))
         chunks = np.diff(starts, append=len(self.keys))
         cosines = (self.vectors @ query).astype(np.float64)
-        return self.keys[starts], np.maximum.reduceat(cosines, starts) - CHUNK_DISCOUNT * np.log2(chunks)
+        means = np.add.reduceat(cosines, starts) / chunks
+        return self.keys[starts], BEST_CHUNK_SHARE * np.maximum.reduceat(cosines, starts) + (
+            1 - BEST_CHUNK_SHARE
+        ) * means
 
 
 def stored_vectors(uri: str) -> StoredVectors:

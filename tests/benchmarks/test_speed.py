@@ -194,7 +194,7 @@ def _vouch_recall(filled: Filled, stored: StoredVectors) -> float:
         vector = filled.catalog.query_vector(question)
         asked = Question(vector, KeywordQuery((), 0.0, ""), corpus.mean_length, max(100, 4 * TOP))
         proposed = [item for item in store.candidates(VERSION, asked, scope) if item.best_cosine is not None]
-        proposed.sort(key=lambda item: -vector_similarity(item.best_cosine or 0.0, item.chunk_count))
+        proposed.sort(key=lambda item: -vector_similarity(item.best_cosine or 0.0, item.mean_cosine or 0.0))
         found.append([item.asset_key for item in proposed[:TOP]])
         keys, similarities = stored.similarities(vector)
         wanted.append([int(key) for key in keys[best(similarities, TOP)]])

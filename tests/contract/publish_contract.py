@@ -107,7 +107,7 @@ class PublishContract:
         assert (stored.curation_score, stored.eligible) == (50.0, True)
         assert stored.eligibility_reasons == item.composed.eligibility_reasons
         candidate = nearest(engine, hand, "second part")["a"]
-        assert (candidate.chunk_count, candidate.chunk_number) == (2, 1)
+        assert candidate.chunk_number == 1
         assert candidate.best_cosine == pytest.approx(1, abs=1e-6)
         assert (candidate.shape, candidate.siblings) == (7, (5, 6))
 
@@ -141,7 +141,8 @@ class PublishContract:
         stored = engine.asset_store.asset("a", hand.version, all_acl_ids(engine))
         assert stored is not None
         assert [text for _, _, text in stored.chunks] == ["one", "changed"]
-        assert nearest(engine, hand, "three")["a"].chunk_count == 2
+        three = nearest(engine, hand, "three")["a"]
+        assert three.best_cosine is not None and three.best_cosine < 0.99
         assert nearest(engine, hand, "changed")["a"].best_cosine == pytest.approx(1, abs=1e-6)
 
     def test_chunks_that_change_places_keep_their_own_vectors(self, engine: Engine) -> None:
@@ -199,7 +200,8 @@ class PublishContract:
         hand.publish(replace(item, composed=replace(item.composed, eligible=False)))
         hand.publish(item)
         assert hand.embedder.texts == texts
-        assert nearest(engine, hand, "two")["a"].chunk_count == 2
+        two = nearest(engine, hand, "two")["a"]
+        assert two.best_cosine == pytest.approx(1, abs=1e-6)
         assert hand.verify() == {}
 
     def test_a_text_that_changed_while_its_asset_was_out_comes_back_with_its_own_vector(self, engine: Engine) -> None:
@@ -231,7 +233,7 @@ class PublishContract:
                 seen[tuple(sorted(set(colours)))] += 1
                 found = nearest(engine, hand, "red text")["a"]
                 closest = "red" if (found.best_cosine or 0) > 0.99 else "blue"
-                told = "red" if (found.shape, found.curation_score, found.chunk_count) == (1, 1.0, 2) else "blue"
+                told = "red" if found.shape == 1 else "blue"
                 seen[tuple({closest, told})] += 1
 
         with ThreadPoolExecutor(2) as pool:

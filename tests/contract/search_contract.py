@@ -5,7 +5,6 @@ An engine's test class inherits `SearchContract` and gives the fixture `engine`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -19,7 +18,7 @@ from services.catalog.model import ObjectType, asset_key
 from services.catalog.parts import CertificationStatus
 from services.retrieval.keyword import LENGTH_SHARE, SATURATION, KeywordQuery, QueryTerm, keyword_query
 from services.retrieval.model import Filters
-from services.retrieval.ranking import CHUNK_DISCOUNT, Candidate, vector_similarity
+from services.retrieval.ranking import Candidate, vector_similarity
 from services.retrieval.store import Question, Scope
 from services.retrieval.visibility import Visibility
 from tests.contract.engine import ALWAYS_EXACT, Engine, Hand
@@ -137,12 +136,13 @@ class SearchContract:
             matched = sum(idf * weight / (weight + SATURATION * length) for idf, weight in weights if weight)
             assert candidate.matched_idf == pytest.approx(matched, abs=1e-6)
             if not item.composed.eligible:
-                assert (candidate.best_cosine, candidate.chunk_number, candidate.chunk_count) == (None, None, 0)
+                assert (candidate.best_cosine, candidate.mean_cosine, candidate.chunk_number) == (None, None, None)
                 continue
             texts = [chunk.text for chunk in item.composed.chunks]
             cosines = hand.embedder.embed_documents(texts).astype(float) @ vector
             assert candidate.best_cosine == pytest.approx(cosines.max(), abs=1e-6)
-            assert (candidate.chunk_number, candidate.chunk_count) == (int(cosines.argmax()), len(texts))
+            assert candidate.mean_cosine == pytest.approx(cosines.mean(), abs=1e-6)
+            assert candidate.chunk_number == int(cosines.argmax())
 
     def test_alternatives_of_one_word_add_up_before_they_saturate(self, engine: Engine) -> None:
         hand = Hand(engine).begin()
@@ -231,7 +231,7 @@ class SearchContract:
         hand.publish(hand.asset("a", "other", "same", "same"))
         hand.verify()
         (found,) = ask(engine, hand, "same", scope_of(engine))
-        assert (found.chunk_number, found.chunk_count) == (1, 3)
+        assert found.chunk_number == 1
 
     def test_an_asset_with_many_chunks_has_no_more_chances_to_be_proposed(self, engine: Engine) -> None:
         hand = Hand(engine).begin()
@@ -240,9 +240,9 @@ class SearchContract:
         hand.publish(hand.asset("many", *near), hand.asset("one", f"{query} zeta"))
         hand.verify()
         both = {item.id: item for item in ask(engine, hand, query, scope_of(engine), keywords=NO_WORDS)}
-        similarity = {name: vector_similarity(item.best_cosine or 0, item.chunk_count) for name, item in both.items()}
-        assert both["many"].best_cosine is not None
-        assert similarity["many"] == pytest.approx(both["many"].best_cosine - CHUNK_DISCOUNT * math.log2(32))
+        similarity = {
+            name: vector_similarity(item.best_cosine or 0, item.mean_cosine or 0) for name, item in both.items()
+        }
         best = max(similarity, key=lambda name: similarity[name])
         assert ids(ask(engine, hand, query, scope_of(engine), keywords=NO_WORDS, pool_size=1)) == [best]
 

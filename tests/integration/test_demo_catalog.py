@@ -403,7 +403,7 @@ class Recomputed:
     def vector_similarity(self, question: str, asset_id: str) -> float:
         asked = np.asarray(self.embedder.embed_query(question), dtype=float)
         cosines = [v @ asked / np.linalg.norm(v) / np.linalg.norm(asked) for v in self.vectors[asset_id]]
-        return float(min(1, max(0, max(cosines) - 0.02 * math.log2(len(cosines)))))
+        return float(min(1, max(0, (max(cosines) + sum(cosines) / len(cosines)) / 2)))
 
     def keyword_score(self, question: str, asset_id: str) -> float:
         count = len(self.lengths)

@@ -15,7 +15,7 @@ def ranked(asset_id: str, shape: int | None = None, siblings: tuple[str, ...] = 
         "named": False,
         "called": False,
         "best_cosine": 0.5,
-        "chunk_count": 1,
+        "mean_cosine": 0.5,
         "chunk_number": 0,
         "matched_idf": 0.0,
     }

@@ -24,7 +24,7 @@ PLAIN = Candidate(
     named=False,
     called=False,
     best_cosine=0.5,
-    chunk_count=1,
+    mean_cosine=0.5,
     chunk_number=0,
     matched_idf=0.0,
 )
@@ -56,7 +56,7 @@ def test_the_numbers_of_a_result_add_up() -> None:
 
 
 def test_governance_decides_among_the_kept_and_keeps_nobody() -> None:
-    trusted = replace(PLAIN, id="b", best_cosine=0.4)
+    trusted = replace(PLAIN, id="b", best_cosine=0.4, mean_cosine=0.4)
     assert ids(rank(PLAIN, trusted, trusted="b")) == ["b", "a"]
     assert ids(rank(PLAIN, trusted, trusted="b", candidate_limit=1)) == ["a"]
 
@@ -72,8 +72,8 @@ def test_ties_are_broken_by_id_whatever_the_order_of_arrival() -> None:
 
 
 def test_what_the_whole_query_names_comes_first_even_when_others_are_more_relevant() -> None:
-    named = replace(PLAIN, id="z", named=True, best_cosine=0.0)
-    better = replace(PLAIN, best_cosine=0.9, matched_idf=9.0)
+    named = replace(PLAIN, id="z", named=True, best_cosine=0.0, mean_cosine=0.0)
+    better = replace(PLAIN, best_cosine=0.9, mean_cosine=0.9, matched_idf=9.0)
     assert ids(rank(better, named, trusted="a")) == ["z", "a"]
     assert ids(rank(better, named, trusted="a", candidate_limit=1)) == ["z"]
     assert ids(rank(better, named, trusted="a", pin_named=False)) == ["a", "z"]
@@ -85,30 +85,30 @@ def test_several_of_that_name_stand_in_order_of_final_score() -> None:
 
 
 def test_an_asset_outside_the_embedding_pool_is_ranked_by_its_words() -> None:
-    (found,) = rank(replace(PLAIN, best_cosine=None, chunk_count=0, matched_idf=6.0))
+    (found,) = rank(replace(PLAIN, best_cosine=None, mean_cosine=None, matched_idf=6.0))
     assert (found.vector_similarity, found.vector_rank, found.keyword_rank) == (None, None, 1)
     assert found.relevance_score == pytest.approx(0.3)
 
 
 def test_many_chunks_are_no_many_chances() -> None:
-    assert vector_similarity(0.5, 1) == 0.5
-    assert vector_similarity(0.5, 8) == pytest.approx(0.5 - 3 * 0.02)
-    assert vector_similarity(0.01, 64) == 0.0
-    assert vector_similarity(-0.3, 1) == 0.0
+    assert vector_similarity(0.5, 0.5) == 0.5
+    assert vector_similarity(0.5, 0.1) == pytest.approx(0.3)
+    assert vector_similarity(0.1, -0.3) == 0.0
+    assert vector_similarity(1.0000002, 1.0) == 1.0
 
 
 def test_near_duplicates_stand_behind_the_first_of_them() -> None:
     one = replace(PLAIN, asset_key=5, siblings=(3,), shape=7)
-    same_shape = replace(PLAIN, asset_key=2, id="b", best_cosine=0.4, shape=7)
-    declared = replace(PLAIN, asset_key=3, id="c", best_cosine=0.3)
-    alone = replace(PLAIN, asset_key=4, id="d", best_cosine=0.2, siblings=(99,))
+    same_shape = replace(PLAIN, asset_key=2, id="b", best_cosine=0.4, mean_cosine=0.4, shape=7)
+    declared = replace(PLAIN, asset_key=3, id="c", best_cosine=0.3, mean_cosine=0.3)
+    alone = replace(PLAIN, asset_key=4, id="d", best_cosine=0.2, mean_cosine=0.2, siblings=(99,))
     grouped = group_siblings(rank(one, same_shape, declared, alone))
     assert [(item.id, item.siblings) for item in grouped] == [("a", ("b", "c")), ("d", ())]
 
 
 def test_a_synonym_is_a_whole_match_and_pins_nothing() -> None:
-    called = replace(PLAIN, id="z", called=True, best_cosine=0.0)
-    better = replace(PLAIN, id="a", best_cosine=0.9, matched_idf=10.0)
+    called = replace(PLAIN, id="z", called=True, best_cosine=0.0, mean_cosine=0.0)
+    better = replace(PLAIN, id="a", best_cosine=0.9, mean_cosine=0.9, matched_idf=10.0)
     ranked = rank(better, called)
     assert ids(ranked) == ["a", "z"]
     assert ranked[1].keyword_score == 1.0

@@ -17,7 +17,7 @@ from services.index.pgvector.tables import version_names
 from services.retrieval.keyword import LENGTH_SHARE, SATURATION
 from services.retrieval.pgvector.plans import NARROW_FACTOR, CountMemory, VisibleVectors
 from services.retrieval.pgvector.scope import conditions
-from services.retrieval.ranking import CHUNK_DISCOUNT, Candidate
+from services.retrieval.ranking import BEST_CHUNK_SHARE, Candidate
 from services.retrieval.store import Corpus, Details, Question, Scope
 from services.sql_files import load_queries
 
@@ -159,7 +159,7 @@ def _question_row(question: Question) -> dict[str, Any]:
         "mean_length": question.mean_length or 1.0,
         "saturation": SATURATION,
         "length_share": LENGTH_SHARE,
-        "chunk_discount": CHUNK_DISCOUNT,
+        "best_chunk_share": BEST_CHUNK_SHARE,
         "pool": question.pool_size,
     }
 
@@ -171,7 +171,7 @@ def _candidate(row: Row) -> Candidate:
         named=row["named"],
         called=row["called"],
         best_cosine=row["best_cosine"],
-        chunk_count=row["chunk_count"],
+        mean_cosine=row["mean_cosine"],
         chunk_number=row["chunk_number"],
         matched_idf=row["matched_idf"],
         shape=row["shape"],

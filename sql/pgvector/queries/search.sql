@@ -75,12 +75,13 @@ FROM (
 ) AS counted;
 
 -- name: vector_hits_exact
--- Nearest assets among all allowed vectors, by best chunk less the discount for many chunks; ties by id.
+-- Nearest assets among all allowed vectors, by the similarity that ranks them; ties by id.
 SELECT a.asset_key, count(*) AS chunks
 FROM {embedding} e JOIN asset a USING (asset_key) JOIN asset_score s USING (asset_key)
 WHERE {allowed}
 GROUP BY a.asset_key
-ORDER BY min(e.embedding <=> %(vector)s) + %(chunk_discount)s * ln(count(*)) / ln(2), a.id COLLATE "C"
+ORDER BY %(best_chunk_share)s * min(e.embedding <=> %(vector)s)
+    + (1 - %(best_chunk_share)s) * avg(e.embedding <=> %(vector)s), a.id COLLATE "C"
 LIMIT %(pool)s
 
 -- name: vector_hits_graph
@@ -157,15 +158,16 @@ WITH query_term AS MATERIALIZED (
 )
 SELECT a.asset_key, a.id, a.whole_names && %(whole_query)s AS named,
        a.whole_synonyms && %(whole_query)s AS called, a.shape, a.siblings,
-       nearest.number AS chunk_number, 1 - nearest.distance AS best_cosine,
-       coalesce(nearest.chunks, 0) AS chunk_count, coalesce(keyword.matched_idf, 0) AS matched_idf,
+       nearest.number AS chunk_number, 1 - nearest.distance AS best_cosine, 1 - nearest.mean_distance AS mean_cosine,
+       coalesce(keyword.matched_idf, 0) AS matched_idf,
        (SELECT count(*) FROM vector_hit) AS hit_assets, (SELECT sum(chunks) FROM vector_hit) AS hit_chunks
 FROM hit
 JOIN asset a USING (asset_key)
 LEFT JOIN LATERAL (
-    SELECT e.number, e.embedding <=> %(vector)s AS distance, count(*) OVER () AS chunks
-    FROM {embedding} e WHERE e.asset_key = hit.asset_key
-    ORDER BY distance, e.number LIMIT 1
+    SELECT number, distance, avg(distance) OVER () AS mean_distance FROM (
+        SELECT e.number, e.embedding <=> %(vector)s AS distance FROM {embedding} e WHERE e.asset_key = hit.asset_key
+    ) AS chunk
+    ORDER BY distance, number LIMIT 1
 ) AS nearest ON true
 LEFT JOIN LATERAL (
     SELECT {matched_idf} AS matched_idf
@@ -175,7 +177,8 @@ LEFT JOIN LATERAL (
 -- name: browse
 -- Assets without a question, by name.
 SELECT a.asset_key, a.id, false AS named, false AS called, a.shape, a.siblings,
-       NULL::integer AS chunk_number, NULL::float8 AS best_cosine, 0 AS chunk_count, 0::float8 AS matched_idf
+       NULL::integer AS chunk_number, NULL::float8 AS best_cosine, NULL::float8 AS mean_cosine,
+       0::float8 AS matched_idf
 FROM asset a JOIN asset_score s USING (asset_key)
 WHERE {allowed}
 ORDER BY lower(a.name), a.id COLLATE "C"
