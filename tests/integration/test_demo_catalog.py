@@ -35,8 +35,12 @@ from services.index.lease import local_holder
 from services.index.pgvector.migrations import migrate
 from services.index.pgvector.stores import PgIndexStores
 from services.index.run_all import run_all
+from services.retrieval.abbreviations import load_abbreviations
 from services.retrieval.asset_view import AssetView
+from services.retrieval.keyword import QueryTerm
 from services.retrieval.model import Explanation, Filters, Mode, SearchAnswer, SearchRequest
+from services.retrieval.pgvector.words import PgWordStore
+from services.retrieval.words import QueryReader
 from services.settings import Settings, load_settings
 from services.text.tokens import query_tokens
 from services.trust.governance import governance_score
@@ -381,7 +385,7 @@ class Recomputed:
     """The formulas of the design over stored vectors and postings, raw metadata and the rules file."""
 
     def __init__(self, demo: Demo) -> None:
-        self.embedder = query_embedder(demo.settings)
+        self.settings, self.embedder = demo.settings, query_embedder(demo.settings)
         self.signals = yaml.safe_load((files("services") / "trust" / "rules.yaml").read_text(encoding="utf-8"))[
             "signals"
         ]
@@ -393,6 +397,7 @@ class Recomputed:
                 "SELECT a.id, p.term, p.weight::float8 AS weight FROM asset a JOIN posting p USING (asset_key)"
             ).fetchall()
             lengths = connection.execute("SELECT id, keyword_length::float8 AS length FROM asset").fetchall()
+            self.acl_ids = [row["acl_id"] for row in connection.execute("SELECT acl_id FROM acl")]
         self.vectors: dict[str, list[Any]] = {}
         for row in vectors:
             self.vectors.setdefault(row["id"], []).append(np.array(json.loads(row["v"]), dtype=float))
@@ -405,16 +410,32 @@ class Recomputed:
         cosines = [v @ asked / np.linalg.norm(v) / np.linalg.norm(asked) for v in self.vectors[asset_id]]
         return float(min(1, max(0, (max(cosines) + sum(cosines) / len(cosines)) / 2)))
 
+    def terms(self, question: str) -> tuple[QueryTerm, ...]:
+        """Which terms stand for which word is proven where queries are understood; their worth here."""
+        with index_database(self.settings) as database:
+            reader = QueryReader(PgWordStore(database), load_abbreviations(), lambda _word: True)
+            return reader.read(question, len(self.lengths), self.acl_ids).keywords.terms
+
     def keyword_score(self, question: str, asset_id: str) -> float:
-        count = len(self.lengths)
-        mean = sum(self.lengths.values()) / count
-        asked = matched = 0.0
-        for word in query_tokens(question):
-            idf = math.log(1 + (count - self.having[word] + 0.5) / (self.having[word] + 0.5))
-            asked += idf if self.having[word] else idf / 2
-            weight = self.weights.get((asset_id, word), 0.0)
+        count, mean = len(self.lengths), sum(self.lengths.values()) / len(self.lengths)
+        words = query_tokens(question)
+        groups: dict[int, list[QueryTerm]] = {}
+        for term in self.terms(question):
+            groups.setdefault(term.group, []).append(term)
+        asked = sum(self.idf(0) / 2 for word in words if word not in {terms[0].term for terms in groups.values()})
+        matched = 0.0
+        for terms in groups.values():
+            first, joined = terms[0], terms[0].term not in words
+            assert first.discount == 1, "no word of the demo's questions is known by its alternatives alone"
+            idf = self.idf(self.having[first.term]) / (4 if joined else 1)
+            asked += 0 if joined else idf
+            weight = sum(term.discount * self.weights.get((asset_id, term.term), 0.0) for term in terms)
             matched += idf * weight / (weight + 0.6 * (0.5 + 0.5 * self.lengths[asset_id] / mean))
-        return matched / asked
+        usual = 3 * math.log(1 + (count + 0.5) / 0.5)
+        return min(1.0, matched / (asked if asked <= usual else usual * (asked / usual) ** (1 / 3)))
+
+    def idf(self, having: int) -> float:
+        return math.log(1 + (len(self.lengths) - having + 0.5) / (having + 0.5))
 
     def governance_score(self, asset: dict[str, Any], explain: Explanation) -> float:
         certification = asset.get("certification") or {}
