@@ -29,7 +29,8 @@ class KeywordAlone(PgSearchStore):
     """Candidates as the index gives them, their vectors taken away."""
 
     def candidates(self, version: int, question: Question, scope: Scope) -> list[Candidate]:
-        return [replace(hit, best_cosine=None, mean_cosine=None) for hit in super().candidates(version, question, scope)]
+        hits = super().candidates(version, question, scope)
+        return [replace(hit, best_cosine=None, mean_cosine=None) for hit in hits]
 
 
 class VectorAlone(PgSearchStore):
