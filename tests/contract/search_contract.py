@@ -480,7 +480,7 @@ class SearchContract:
         hand.publish(
             *(
                 hand.asset(f"hidden-{n}", f"the answer {n}", postings={"answer": 3.0}, access=SECRET)
-                for n in range(3000)
+                for n in range(1200)
             ),
             *(hand.asset(f"shown-{n}", f"far from it {n}", postings={f"word{n}": 1.0}) for n in range(5)),
         )
@@ -495,16 +495,16 @@ class SearchContract:
         hand.publish(
             *(
                 hand.asset(f"{n % 30:02}-{n}", f"{topics[n % 30]} own{n}", postings={}, workspaces=(f"w{n % 30}",))
-                for n in range(3000)
+                for n in range(1200)
             )
         )
         hand.verify(exact_scan_rows=0)
         scope = scope_of(engine, filters=Filters(workspace=("w7",)))
         for topic in (7, 8, 21):
             text = f"{topics[topic]} own{topic}"
-            everything = ask(engine, hand, text, scope, keywords=NO_WORDS, pool_size=3000)
-            assert len(everything) == 100
-            best = sorted(everything, key=lambda item: (-(item.best_cosine or 0), item.id))[:30]
+            everything = ask(engine, hand, text, scope, keywords=NO_WORDS, pool_size=1200)
+            assert len(everything) == 40
+            best = sorted(everything, key=lambda item: (-(item.best_cosine or 0), item.id))[:20]
             found = ask(engine, hand, text, scope, keywords=NO_WORDS, pool_size=60, graph=graph)
             assert {item.id for item in found} >= {item.id for item in best}
 

@@ -76,14 +76,16 @@ class PgSearchStore:
         if not counted.are_compared(self._exact_scan_rows):
             for chunks_per_asset in CHUNKS_PER_ASSET:
                 row["chunk_limit"] = int(chunks_per_asset * question.pool_size)
-                found = self._database.read(_candidates(version, names, "vector_hits_graph", few=False), row)
+                found = self._database.read(
+                    _candidates(version, names, "vector_hits_graph", "keyword_hits_walked"), row
+                )
                 hit_assets, hit_chunks = (found[0]["hit_assets"], found[0]["hit_chunks"] or 0) if found else (0, 0)
                 if hit_chunks < row["chunk_limit"]:
                     break  # a filter let too little through
                 if 2 * hit_assets >= question.pool_size:
                     return [_candidate(item) for item in found]
-        few = counted.are_few(self._exact_scan_rows)
-        found = self._database.read(_candidates(version, names, "vector_hits_exact", few=few), row)
+        keyword_hits = "keyword_hits_of_few" if counted.are_few(self._exact_scan_rows) else "keyword_hits_walked"
+        found = self._database.read(_candidates(version, names, "vector_hits_exact", keyword_hits), row)
         return [_candidate(item) for item in found]
 
     def browse(self, scope: Scope, limit: int) -> list[Candidate]:
@@ -118,13 +120,14 @@ class PgSearchStore:
 
 
 @lru_cache(maxsize=1000)
-def _candidates(version: int, names: tuple[str, ...], vector_hits: str, *, few: bool) -> bytes:
+def _candidates(version: int, names: tuple[str, ...], vector_hits: str, keyword_hits: str) -> bytes:
     """The statement for candidates under the conditions of these names."""
-    keyword_hits = "keyword_hits_of_few" if few else "keyword_hits_walked"
     parts: dict[str, sql.Composable] = {name: _text(name) for name in ("group_weights", "matched_idf")}
     parts |= {**version_names(version), "allowed": _allowed(names)}
     hits = {
-        "allowed_assets": _text("allowed_assets").format(**parts) if few else sql.SQL(""),
+        "allowed_assets": _text("allowed_assets").format(**parts)
+        if vector_hits == "vector_hits_exact"
+        else sql.SQL(""),
         "vector_hits": _text(vector_hits).format(**parts),
         "keyword_hits": _text(keyword_hits).format(**parts),
     }

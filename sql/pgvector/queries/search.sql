@@ -74,14 +74,23 @@ FROM (
     LIMIT %(count_limit)s
 ) AS counted;
 
+-- name: allowed_assets
+-- The assets that the caller may be answered from, where they are not too many to look at each.
+allowed_asset AS MATERIALIZED (
+    SELECT a.asset_key, a.id FROM asset a JOIN asset_score s USING (asset_key) WHERE {allowed}
+),
+
 -- name: vector_hits_exact
 -- Nearest assets among all allowed vectors, by the similarity that ranks them; ties by id.
-SELECT a.asset_key, count(*) AS chunks
-FROM {embedding} e JOIN asset a USING (asset_key) JOIN asset_score s USING (asset_key)
-WHERE {allowed}
-GROUP BY a.asset_key
-ORDER BY %(best_chunk_share)s * min(e.embedding <=> %(vector)s)
-    + (1 - %(best_chunk_share)s) * avg(e.embedding <=> %(vector)s), a.id COLLATE "C"
+SELECT asset_key, count(*) AS chunks
+FROM (
+    -- Each distance is computed once, not once for each aggregate.
+    SELECT asset_key, a.id, e.embedding <=> %(vector)s AS distance
+    FROM allowed_asset a JOIN {embedding} e USING (asset_key)
+    OFFSET 0
+) AS near
+GROUP BY asset_key, id
+ORDER BY %(best_chunk_share)s * min(distance) + (1 - %(best_chunk_share)s) * avg(distance), id COLLATE "C"
 LIMIT %(pool)s
 
 -- name: vector_hits_graph
@@ -125,20 +134,15 @@ LIMIT %(pool)s
 
 -- name: keyword_hits_of_few
 -- The best matches among few allowed assets: here every term proposes; ties by id.
-SELECT w.asset_key
+SELECT asset_key
 FROM (
-    {group_weights} JOIN allowed_asset USING (asset_key) GROUP BY p.asset_key, p.length, q.word, q.idf
+    {group_weights} WHERE p.asset_key IN (SELECT asset_key FROM allowed_asset)
+    GROUP BY p.asset_key, p.length, q.word, q.idf
 ) AS w
-JOIN asset a USING (asset_key)
-GROUP BY w.asset_key, a.id
+JOIN allowed_asset a USING (asset_key)
+GROUP BY asset_key, a.id
 ORDER BY {matched_idf} DESC, a.id COLLATE "C"
 LIMIT %(pool)s
-
--- name: allowed_assets
--- The few assets that the caller may be answered from.
-allowed_asset AS MATERIALIZED (
-    SELECT a.asset_key FROM asset a JOIN asset_score s USING (asset_key) WHERE {allowed}
-),
 
 -- name: candidates
 -- Vector, keyword and whole-name hits, each asset once, with both signals computed exactly for every one of them.
