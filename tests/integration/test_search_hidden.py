@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import cycle
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import psycopg
@@ -11,11 +14,13 @@ import pytest
 from services.access.principal import Principal
 from services.embedded import EmbeddedServer
 from services.errors import AssetNotFound
-from services.retrieval.model import Mode, SearchAnswer, SearchRequest
+from services.retrieval.model import Filters, Mode, SearchAnswer, SearchRequest
+from services.text.tokens import tokens
 from tests.contract.pgvector_tables import empty
 from tests.integration.refresh_kit import Line, World, fresh_world, table
 
 VISITOR = Principal("visitor", ("sales",), clearance=1)
+INSIDER = Principal("insider", ("sales", "finance"), clearance=3)
 COLUMNS = [{"name": "net"}, {"name": "total"}]
 
 SHOWN: list[Line] = [
@@ -41,7 +46,10 @@ HIDDEN: list[Line] = [
     *(table(f"secret.m{number}", "margin", descriptions={"business": "margin"}, access=FINANCE)
       for number in range(150)),
 ]  # fmt: skip
-QUESTIONS = ["orders", "net total of orders", "revenue by region", "margin", "margin of every order", "thing", "secret"]
+QUESTIONS = [
+    "orders", "net total of orders", "revenue by region", "margin", "margin of every order", "thing", "secret",
+    "ordres", "revenu", "marg", "margni of ordres", "secr", "secretorders",
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -86,6 +94,7 @@ def test_an_index_with_hidden_assets_answers_like_one_without_them(world: World)
     for one, other in zip(with_hidden, without, strict=True):
         assert one.results == other.results
         assert one.refusal == other.refusal
+        assert one.understood == other.understood
 
 
 def test_nothing_hidden_stands_in_any_answer(world: World) -> None:
@@ -130,7 +139,7 @@ def test_near_duplicates_are_counted_only_as_far_as_they_may_be_seen(world: Worl
     with world.searching() as searching:
         request = SearchRequest(query="orders with their net total", limit=5)
         visitor = searching.search.search(request, VISITOR, "r").results
-        insider = searching.search.search(request, Principal("insider", ("sales", "finance"), clearance=3), "r").results
+        insider = searching.search.search(request, INSIDER, "r").results
     (grouped,) = [result for result in visitor if result.id in ("shop.orders", "shop.orders_copy")]
     assert grouped.siblings is not None
     assert {grouped.id, *grouped.siblings.ids} == {"shop.orders", "shop.orders_copy"}
@@ -159,3 +168,187 @@ def test_a_list_that_is_tightened_holds_from_the_moment_it_is_drafted(world: Wor
         found = searching.search.search(SearchRequest(query="orders"), VISITOR, "r").results
         assert "shop.orders" not in {result.id for result in found}
         steps.fail(run_id, "enough")
+
+
+def test_siblings_of_a_hidden_asset_are_not_grouped_by_what_stands_between_them(world: World) -> None:
+    one, other = (
+        table(f"shop.{name}", name, descriptions={"business": "daily totals"}, siblings=["secret.totals"])
+        for name in ("sums", "amounts")
+    )
+    between = table("secret.totals", "totals", descriptions={"business": "daily totals"}, access=FINANCE)
+    world.put("shop", [one, other, between])
+    world.refresh()
+    with world.searching() as searching:
+        request = SearchRequest(query="daily totals")
+        seen = searching.search.search(request, VISITOR, "r").results
+        assert {(result.id, result.siblings) for result in seen} == {("shop.amounts", None), ("shop.sums", None)}
+        (grouped,) = searching.search.search(request, INSIDER, "r").results
+        assert grouped.siblings is not None
+        assert grouped.siblings.count == 2
+
+
+SPELLED: list[Line] = [
+    table("shop.invoices", "invoice_lines", descriptions={"business": "invoices by customer and quarter"}),
+    table("shop.order", "order_log", descriptions={"business": "the header of each order"}),
+]
+SPELLED_HIDDEN: list[Line] = [
+    table("secret.i", "invoyce", descriptions={"business": "invoyces of a certain kind"}, access=FINANCE),
+    table("secret.z", "zephyr", descriptions={"business": "project zephyr, quaterly"}, access=RESTRICTED),
+    table("secret.h", "orderheader", descriptions={"business": "qty and quantity of things"}, access=DENIED),
+    {"id": "secret.gmv", "object_type": "term", "name": "Invoice volume", "synonyms": ["GMV"], "access": FINANCE,
+     "attributes": {"definition": "how much was invoiced"}},
+]  # fmt: skip
+SPELLINGS = {
+    # What is asked, what a visitor's words are understood as, and the words that only the insider's are understood as.
+    "invoyce": ({"invoice"}, set()),
+    "invoyces by quarter": ({"invoices"}, set()),
+    "zephyrr": (set(), {"zephyr"}),
+    "zeph": (set(), {"zephyr"}),
+    "quaterlyy": (set(), {"quaterly"}),
+    "GMV": (set(), {"invoice volume"}),
+    "qty": (set(), {"quantity"}),
+    "qnty of zephyrs": (set(), {"quantity"}),
+    "order header": (set(), set()),
+    "invoise": ({"invoice"}, set()),
+}
+
+
+def understood(answer: SearchAnswer) -> set[str]:
+    return {name for item in answer.understood for name in item.alternatives}
+
+
+def test_words_of_hidden_assets_are_mended_like_words_that_nobody_has_and_mend_nothing(world: World) -> None:
+    asked: list[list[SearchAnswer]] = []
+    for lines in (SPELLED, [*SPELLED, *SPELLED_HIDDEN]):
+        empty(world.uri)
+        world.put("shop", lines)
+        world.refresh()
+        with world.searching() as searching:
+            requests = [SearchRequest(query=query, min_relevance=0.0) for query in SPELLINGS]
+            asked.append([searching.search.search(request, VISITOR, "r") for request in requests])
+            insider = [searching.search.search(request, INSIDER, "r") for request in requests]
+    for (query, (for_all, for_insiders)), without, beside, inside in zip(
+        SPELLINGS.items(), *asked, insider, strict=True
+    ):
+        assert understood(without) == for_all, query
+        assert beside.understood == without.understood, query
+        assert understood(inside) >= for_insiders, query
+        assert not for_insiders & understood(beside), query
+        assert [result.id for result in beside.results] == [result.id for result in without.results], query
+
+
+WORDS_OF_A_WORLD = 24
+
+
+class RandomWorld:
+    """Words of one stem each with four spellings; assets that a visitor sees, and hidden ones in two wordings.
+
+    The wordings differ in spelling, order, names as a whole, access and governance, not in which stems stand how often
+    in how many assets: that is all that may be known of what is hidden.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        syllables = [first + second for first in "bdfglmprt" for second in "aou"]
+        stems: dict[str, str] = {}
+        while len(stems) < WORDS_OF_A_WORLD:
+            stem = "".join(self.random.sample(syllables, 3)) + self.random.choice("kmn")
+            if {token for ending in ENDINGS for token in tokens(stem + ending)} == {stem}:
+                stems[stem] = stem
+        self.stems = list(stems)
+        self.shown_stems = self.stems[: 2 * WORDS_OF_A_WORLD // 3]  # of the others only hidden assets speak
+        self.shown = [self.line(f"shown.{number}", self.pick(self.shown_stems), {}) for number in range(12)]
+        hidden = [(f"hidden.{number}", self.pick(self.stems)) for number in range(12)]
+        self.wordings = [[self.line(asset_id, stems, self.secrecy()) for asset_id, stems in hidden] for _ in range(2)]
+
+    def pick(self, stems: Sequence[str]) -> list[str]:
+        return self.random.sample(stems, 5)
+
+    def secrecy(self) -> dict[str, Any]:
+        governed = self.random.choice([{}, {"critical_data_element": True, "authoritative": True}])
+        return {"access": self.random.choice([RESTRICTED, FINANCE, DENIED]), **governed}
+
+    def spelled(self, stem: str) -> str:
+        return stem + self.random.choice(ENDINGS)
+
+    def line(self, asset_id: str, stems: list[str], more: dict[str, Any]) -> Line:
+        """The first stem is its name, the second a synonym, the others are told in whichever order."""
+        name, synonym, *others = map(self.spelled, stems)
+        self.random.shuffle(others)
+        return table(asset_id, name, synonyms=[synonym], descriptions={"business": " ".join(others)}, **more)
+
+    def questions(self) -> list[str]:
+        """Words as they are spelled, with slips, unfinished, and joined; of what is shown and of what is hidden."""
+        names = [line["name"] for line in (*self.shown, *self.wordings[0], *self.wordings[1])]
+        words = self.random.sample(names, 8) + [self.spelled(stem) for stem in self.stems]
+        slips = [word[:3] + word[4:] for word in self.random.sample(words, 8)]
+        swapped = [word[:4] + word[5] + word[4] + word[6:] for word in self.random.sample(words, 8)]
+        begun = [word[: self.random.randint(3, 5)] for word in self.random.sample(words, 8)]
+        several = [" ".join(self.random.sample(words + slips, 3)) for _ in range(8)]
+        return [*words, *slips, *swapped, *begun, *several, "".join(self.stems[-2:])]
+
+
+ENDINGS = ("", "s", "ed", "ing")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_how_hidden_assets_are_worded_governed_and_hidden_changes_no_answer(world: World, seed: int) -> None:
+    random_world = RandomWorld(seed)
+    questions = random_world.questions()
+    told: dict[Principal, list[list[Any]]] = {VISITOR: [], INSIDER: []}
+    statistics = []
+    for hidden in random_world.wordings:
+        empty(world.uri)
+        world.put("shop", [*random_world.shown, *hidden])
+        world.refresh()
+        statistics.append(
+            (world.rows("SELECT * FROM term_stat ORDER BY term"), world.rows("SELECT * FROM corpus_stat"))
+        )
+        with world.searching() as searching:
+            for principal, answers_of in told.items():
+                found = [
+                    searching.search.search(SearchRequest(query=query, mode=mode, explain=True), principal, "r")
+                    for query, mode in zip(questions, cycle(Mode), strict=False)
+                ]
+                answers_of.append([(answer.results, answer.refusal, answer.understood) for answer in found])
+    assert statistics[0] == statistics[1]
+    assert told[VISITOR][0] == told[VISITOR][1]
+    assert any(words for _, _, words in told[VISITOR][0])
+    assert sum(one != other for one, other in zip(*told[INSIDER], strict=True)) > len(questions) / 2
+
+
+def test_a_filter_confirms_no_guess_at_what_is_hidden(world: World) -> None:
+    glossary: dict[str, str] = {"domain": "Mergers", "category": "Targets"}
+    referring = table(
+        "shop.deals", "deals", descriptions={"business": "deals"},
+        terms=[{"id": "secret.term", "name": "Takeover", **glossary}], data_products=["secret.product"],
+        lineage={"upstream": ["secret.feed"]},
+    )  # fmt: skip
+    world.put("shop", [
+        referring,
+        {"id": "secret.term", "object_type": "term", "name": "Takeover", "attributes": glossary, "access": FINANCE},
+        {"id": "secret.product", "object_type": "data_product", "name": "Takeovers", "access": RESTRICTED},
+        table("secret.feed", "takeover_feed", access=DENIED, tags=[["Mergers"]], governance_roles=[
+            {"role": "owner", "name": "deal-team"}]),
+    ])  # fmt: skip
+    world.put("confidential", [table("secret.other", "other", access=FINANCE)])
+    world.refresh()
+    guesses: list[dict[str, tuple[str, ...]]] = [
+        {"term": ("nobody has this",)},
+        {"term": ("Takeover",)}, {"term": ("secret.term",)}, {"domain": ("Mergers",)}, {"tag": ("Mergers",)},
+        {"data_product": ("Takeovers",)}, {"data_product": ("secret.product",)}, {"owner": ("deal-team",)},
+        {"source": ("confidential",)}, {"classification": ("Restricted",)},
+    ]  # fmt: skip
+    with world.searching() as searching:
+        for mode in Mode:
+            told = [
+                searching.search.search(SearchRequest(query="deals", mode=mode, filters=Filters(**guess)), VISITOR, "r")
+                for guess in guesses
+            ]
+            assert {(answer.results, answer.refusal, answer.understood) for answer in told} == {
+                ((), told[0].refusal, ())
+            }
+            found = SearchRequest(query="deals", mode=mode, filters=Filters(source=("shop",)))
+            assert [result.id for result in searching.search.search(found, VISITOR, "r").results] == ["shop.deals"]
+        feed = SearchRequest(query="feed", filters=Filters(owner=("deal-team",)))
+        assert [result.id for result in searching.search.search(feed, INSIDER, "r").results] == ["secret.feed"]
