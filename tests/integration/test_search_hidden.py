@@ -195,7 +195,7 @@ SPELLED_HIDDEN: list[Line] = [
     table("secret.i", "invoyce", descriptions={"business": "invoyces of a certain kind"}, access=FINANCE),
     table("secret.z", "zephyr", descriptions={"business": "project zephyr, quaterly"}, access=RESTRICTED),
     table("secret.h", "orderheader", descriptions={"business": "qty and quantity of things"}, access=DENIED),
-    {"id": "secret.gmv", "object_type": "term", "name": "Invoice volume", "synonyms": ["GMV"], "access": FINANCE,
+    {"id": "secret.gmv", "object_type": "term", "name": "Invoice quarter", "synonyms": ["GMV"], "access": FINANCE,
      "attributes": {"definition": "how much was invoiced"}},
 ]  # fmt: skip
 SPELLINGS = {
@@ -205,7 +205,7 @@ SPELLINGS = {
     "zephyrr": (set(), {"zephyr"}),
     "zeph": (set(), {"zephyr"}),
     "quaterlyy": (set(), {"quaterly"}),
-    "GMV": (set(), {"invoice volume"}),
+    "GMV": (set(), {"invoice quarter"}),
     "qty": (set(), {"quantity"}),
     "qnty of zephyrs": (set(), {"quantity"}),
     "order header": (set(), set()),
