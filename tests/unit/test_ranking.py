@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from services.catalog.model import Asset
-from services.retrieval.grouping import group_siblings
+from services.retrieval.grouping import group_siblings, in_first_groups
 from services.retrieval.ranking import Candidate, Ranked, most_relevant, rank_governed, vector_similarity
 from services.trust.governance import GovernanceScore, governance_score
 from services.trust.rules import load_rules
@@ -112,3 +112,33 @@ def test_a_synonym_is_a_whole_match_and_pins_nothing() -> None:
     ranked = rank(better, called)
     assert ids(ranked) == ["a", "z"]
     assert ranked[1].keyword_score == 1.0
+
+
+def test_near_duplicates_take_one_place_among_the_candidates() -> None:
+    shards = [replace(PLAIN, asset_key=100 + day, id=f"a{day:02}", shape=7) for day in range(40)]
+    others = [
+        replace(PLAIN, asset_key=200 + place, id=f"b{place}", best_cosine=0.4 - place / 10, mean_cosine=0.0)
+        for place in range(3)
+    ]
+    relevant = most_relevant([*others, *shards], 10.0, 43, pin_named=True)
+    kept, groups = in_first_groups(relevant, 3)
+    assert groups == 3
+    assert [item.id for item in kept] == [*(item.id for item in shards), "b0", "b1"]
+    kept, groups = in_first_groups(relevant, 30)
+    assert (len(kept), groups) == (43, 4)
+    assert in_first_groups([], 30) == ([], 0)
+
+
+def test_a_member_far_down_comes_with_its_group_and_strangers_before_it_do_not() -> None:
+    near = replace(PLAIN, asset_key=1, id="a", shape=7)
+    stranger = replace(PLAIN, asset_key=2, id="b", best_cosine=0.4, mean_cosine=0.4)
+    far = replace(PLAIN, asset_key=3, id="c", best_cosine=0.1, mean_cosine=0.1, shape=7)
+    kept, groups = in_first_groups(most_relevant([far, stranger, near], 10.0, 3, pin_named=True), 1)
+    assert ([item.id for item in kept], groups) == (["a", "c"], 1)
+
+
+def test_nothing_known_of_governance_leaves_relevance_what_it_is() -> None:
+    (found,) = rank(replace(PLAIN, matched_idf=8.0))
+    assert found.governance.governance_score == 0
+    assert found.relevance_score == pytest.approx((0.5 + 0.8) / 2)
+    assert found.final_score == pytest.approx(0.75 * found.relevance_score)
