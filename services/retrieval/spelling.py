@@ -13,9 +13,6 @@ from services.retrieval.expansion import Alternative, Why, alternative
 SHORTEST_PREFIX = 3  # letters of a word that others are looked for that begin with it
 SHORTEST_MISSPELT = 4
 SHORTEST_TWICE_MISSPELT = 8
-# Words that are proposed for one word, the closest first. They are counted before anybody looks whether the caller
-# may know them: more than so many similar words of hidden assets would crowd out a visible one.
-PROPOSALS_LIMIT = 300
 COMPLETIONS_LIMIT = 6
 
 
@@ -51,10 +48,10 @@ class Vocabulary:
         """With `slips` the words within the allowed edits whose first letter is right, or swapped with the second.
 
         Always those that the word is the beginning of. The closest first, of the latter the shortest; equals by
-        alphabet.
+        alphabet. All of them, whoever may know them: a limit would let hidden words crowd out a visible one.
         """
         near = sorted(self._slips(word), key=lambda item: (item.edits, item.word)) if slips else []
-        return (*near[:PROPOSALS_LIMIT], *self._completions(word)[:PROPOSALS_LIMIT])
+        return (*near, *self._completions(word))
 
     def _slips(self, word: str) -> list[Proposal]:
         allowed = edits_allowed(word)
@@ -80,6 +77,11 @@ class Vocabulary:
 
     def _bucket(self, letter: str, length: int) -> list[str]:
         return self._buckets.get(letter, {}).get(length, [])
+
+
+def is_settled(proposals: Iterable[Proposal], visible: Collection[str]) -> bool:
+    """Whether these, the first proposals for a word, decide what is meant, whichever of the rest the caller sees."""
+    return sum(not item.edits and item.word in visible for item in proposals) >= COMPLETIONS_LIMIT
 
 
 def meant(word: str, proposals: Iterable[Proposal], visible: Collection[str]) -> list[Alternative]:

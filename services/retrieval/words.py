@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -23,7 +23,9 @@ from services.retrieval.expansion import (
 )
 from services.retrieval.keyword import KeywordQuery, keyword_query
 from services.retrieval.model import Understood
-from services.retrieval.spelling import Vocabulary, meant
+from services.retrieval.spelling import Proposal, Vocabulary, is_settled, meant
+
+PROPOSALS_AT_ONCE = 300  # proposed words of one word whose visibility one statement asks for
 
 WordFacts = Mapping[str, "TermFacts"]
 
@@ -121,9 +123,18 @@ class QueryReader:
                 self._vocabulary.add([(word, term)])
                 self._seq = seq
             proposed = {word: self._vocabulary.proposals(word, slips=word in slips) for word in doubtful}
-        candidates = {item.word: item.term for proposals in proposed.values() for item in proposals}
-        visible = self._store.visible_words(candidates.items(), acl_ids) if candidates else frozenset()
+        visible = self._visible_proposals(proposed.values(), acl_ids)
         return [item for word, proposals in proposed.items() for item in meant(word, proposals, visible)]
+
+    def _visible_proposals(self, proposed: Collection[Sequence[Proposal]], acl_ids: Sequence[int]) -> set[str]:
+        """Those of the proposed words that the caller can see, as far as they matter: the first ones of each word."""
+        visible: set[str] = set()
+        for start in range(0, max(map(len, proposed)), PROPOSALS_AT_ONCE):
+            open_ones = [items for items in proposed if not is_settled(items[:start], visible)]
+            asked = {item.word: item.term for items in open_ones for item in items[start : start + PROPOSALS_AT_ONCE]}
+            if asked:
+                visible |= self._store.visible_words(asked.items(), acl_ids)
+        return visible
 
 
 def understood(expanded: Mapping[str, Sequence[Alternative]]) -> tuple[Understood, ...]:

@@ -352,3 +352,24 @@ def test_a_filter_confirms_no_guess_at_what_is_hidden(world: World) -> None:
             assert [result.id for result in searching.search.search(found, VISITOR, "r").results] == ["shop.deals"]
         feed = SearchRequest(query="feed", filters=Filters(owner=("deal-team",)))
         assert [result.id for result in searching.search.search(feed, INSIDER, "r").results] == ["secret.feed"]
+
+
+def test_however_many_words_are_hidden_they_crowd_out_none_that_is_seen(world: World) -> None:
+    shown = [
+        table("shop.s", "shipmentregister", descriptions={"business": "parcels"}),
+        table("shop.t", "warehousekeeping", descriptions={"business": "halls"}),
+    ]
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    like_shown = [f"warehousekeepin{one}{other}" for one in letters for other in letters]
+    begun_alike = [f"ship{one}{other}" for one in letters for other in letters]
+    hidden = [
+        table(f"secret.{number}", "thing", descriptions={"business": " ".join(words)}, access=FINANCE)
+        for number, words in enumerate((like_shown[:338], like_shown[338:], begun_alike[:338], begun_alike[338:]))
+    ]
+    world.put("shop", [*shown, *hidden])
+    world.refresh()
+    with world.searching() as searching:
+        # The slip is two letters away from what is seen, and one from many words that are hidden.
+        for query, meant in (("ship", "shipmentregister"), ("warehousekeepixx", "warehousekeeping")):
+            assert understood(searching.search.search(SearchRequest(query=query), VISITOR, "r")) == {meant}
+            assert understood(searching.search.search(SearchRequest(query=query), INSIDER, "r")) - {meant}
