@@ -21,7 +21,7 @@ from services.retrieval.expansion import (
     renamed,
     written_together,
 )
-from services.retrieval.spelling import COMPLETIONS_LIMIT, Vocabulary, meant
+from services.retrieval.spelling import COMPLETIONS_LIMIT, Vocabulary, is_settled, meant
 from services.text.tokens import tokens
 
 
@@ -206,3 +206,17 @@ def test_a_vocabulary_grows_and_the_newest_term_of_a_word_holds() -> None:
     known.add([("customer", "customer"), ("custom", "custom")])
     assert {(item.word, item.term) for item in known.proposals("custome")} >= {("customer", "customer")}
     assert len(known.proposals("customr")) == 2
+
+
+def test_what_is_meant_is_settled_once_enough_completions_are_seen() -> None:
+    proposals = vocabulary("shop", *(f"shi{'a' * number}" for number in range(1, 400))).proposals("shi")
+    words = [item.word for item in proposals]
+    last = set(words[-COMPLETIONS_LIMIT:])
+    assert len(words) == 399
+    assert [item.spelled for item in meant("shi", proposals, last)] == words[-COMPLETIONS_LIMIT:]
+    assert is_settled(proposals, last)
+    assert not is_settled(proposals[:-1], last)
+    assert not is_settled(proposals, set())
+    # A slip of spelling is no completion: the closest of all that can be seen are meant.
+    slips = vocabulary(*(f"customer{letter}" for letter in "abcdefgh")).proposals("customrea")
+    assert not is_settled(slips, {item.word for item in slips})
