@@ -32,8 +32,8 @@ class Why(StrEnum):
     JOINED = "joined"
 
 
-# What a posting of an alternative is worth of one of the word itself. Abbreviations are ambiguous: at 0.7 a table of one
-# of 1,034 public questions falls below the tenth place, at 0.8 of two, and first places gain.
+# What a posting of an alternative is worth of one of the word itself. Abbreviations are ambiguous: at 0.7 one table
+# of 1,034 public questions falls below the tenth place, at 0.8 two, and first places gain.
 DISCOUNTS: Mapping[Why, float] = MappingProxyType(
     {Why.ABBREVIATION: 0.7, Why.SYNONYM: 0.8, Why.SPELLING: 0.7, Why.PREFIX: 0.5, Why.JOINED: 0.8}
 )
