@@ -39,6 +39,11 @@ class Engine:
     evaluation_store: EvaluationStore
 
 
+def frequencies(engine: Engine, terms: Iterable[str]) -> dict[str, int]:
+    """In how many assets each of the terms stands, of those that stand in any."""
+    return {term: facts.assets for term, facts in engine.word_store.look_up(list(terms), (), ()).terms.items()}
+
+
 @dataclass(frozen=True)
 class Written:
     """An asset as a test wants it published: its draft and its composed form."""

@@ -18,7 +18,7 @@ from services.retrieval.keyword import KeywordQuery
 from services.retrieval.model import Filters
 from services.retrieval.ranking import Candidate
 from services.retrieval.store import Question, Scope
-from tests.contract.engine import Engine, Hand, Written
+from tests.contract.engine import Engine, Hand, Written, frequencies
 from tests.embedders import HashEmbedder
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -47,9 +47,8 @@ def assert_statistics_are_exact(engine: Engine, items: Iterable[Written]) -> Non
     # Stored lengths are single precision; adding them up must lose nothing more.
     lengths = [float(np.float32(item.composed.keyword_length)) for item in published]
     assert corpus.mean_length * corpus.assets == pytest.approx(sum(lengths), rel=1e-12)
-    frequencies = Counter(term for item in published for term in item.composed.postings)
-    known = engine.search_store.frequencies(["table", "unknown", "old", "new", *frequencies])
-    assert dict(known) == dict(frequencies)
+    counted = Counter(term for item in published for term in item.composed.postings)
+    assert frequencies(engine, ["table", "unknown", "old", "new", *counted]) == dict(counted)
 
 
 class PublishContract:
@@ -185,7 +184,7 @@ class PublishContract:
         hand.publish(item)
         hand.publish(replace(item, composed=replace(item.composed, eligible=False)))
         assert nearest(engine, hand, "one") == {}
-        assert engine.search_store.frequencies(["word"]) == {"word": 1}
+        assert frequencies(engine, ["word"]) == {"word": 1}
         stored = engine.asset_store.asset("a", hand.version, all_acl_ids(engine))
         assert stored is not None
         assert len(stored.chunks) == 2

@@ -14,7 +14,7 @@ from services.index.scoring import Scores
 from services.index.store import Wanted
 from services.retrieval.store import StoredAsset
 from services.trust.gate import GateChange, GateThresholds, gate, threshold_for
-from tests.contract.engine import RULES, Engine, Hand, Written
+from tests.contract.engine import RULES, Engine, Hand, Written, frequencies
 
 NEW_RULES = "rules of tomorrow"
 
@@ -218,7 +218,7 @@ class ScoreContract:
         before = stored(engine, hand, "a")
         assert pass_gate(engine, hand, GateThresholds(60)) == 3  # two verdicts, one vector
         assert hand.verify() == {}
-        assert engine.search_store.frequencies(["a"]) == {"a": 1}
+        assert frequencies(engine, ["a"]) == {"a": 1}
         out = stored(engine, hand, "a")
         assert (out.eligible, out.chunks) == (False, before.chunks)
         assert pass_gate(engine, hand, GateThresholds(0)) == 3

@@ -21,7 +21,7 @@ from services.retrieval.model import Filters
 from services.retrieval.ranking import Candidate, vector_similarity
 from services.retrieval.store import Question, Scope
 from services.retrieval.visibility import Visibility
-from tests.contract.engine import ALWAYS_EXACT, Engine, Hand
+from tests.contract.engine import ALWAYS_EXACT, Engine, Hand, frequencies
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 VISITOR = Principal("visitor")
@@ -48,11 +48,11 @@ def ask(
     store = engine.graph_search_store if graph else engine.search_store
     corpus = store.corpus()
     if keywords is None:
-        frequencies = store.frequencies(text.split())
+        known = frequencies(engine, text.split())
         terms = tuple(
             QueryTerm(word, group, 1.0, 1.0, True)
             for group, word in enumerate(dict.fromkeys(text.split()))
-            if word in frequencies
+            if word in known
         )
         keywords = KeywordQuery(terms, float(len(terms)), text)
     question = Question(hand.embedder.embed_query(text), keywords, corpus.mean_length, pool_size)
@@ -70,8 +70,6 @@ class SearchContract:
         corpus = engine.search_store.corpus()
         assert (corpus.version, corpus.model, corpus.assets, corpus.mean_length) == (None, None, 0, 0.0)
         assert corpus.data_age_seconds is None
-        assert engine.search_store.frequencies(["word"]) == {}
-        assert engine.search_store.frequencies([]) == {}
         assert engine.search_store.browse(scope_of(engine), 10) == []
         assert engine.asset_store.asset("a", None, ()) is None
 
@@ -523,7 +521,7 @@ class SearchContract:
         hand = Hand(engine).begin()
         hand.publish(*(hand.asset(f"a{number}", f"text {number % 3}", name="same") for number in range(9)))
         hand.verify()
-        keywords = keyword_query("same text", engine.search_store.frequencies(["same", "text"]), 9)
+        keywords = keyword_query("same text", frequencies(engine, ["same", "text"]), 9)
         first, second = (
             sorted(ask(engine, hand, "same text", scope_of(engine), keywords=keywords), key=lambda item: item.id)
             for _ in range(2)

@@ -60,10 +60,6 @@ class PgSearchStore:
         mean_length = float(row.get("total_length") or 0) / assets if assets else 0.0
         return Corpus(row.get("version"), model, assets, mean_length, row.get("data_age_seconds"))
 
-    def frequencies(self, terms: Sequence[str]) -> Mapping[str, int]:
-        rows = self._database.read(QUERIES["term_frequencies"], {"terms": list(terms)})
-        return {row["term"]: row["assets"] for row in rows}
-
     def access_lists(self, after_seq: int) -> Sequence[tuple[int, int, AccessRule]]:
         rows = self._database.read(QUERIES["acl_since"], {"seq": after_seq})
         return [(row["seq"], row["acl_id"], rule_of(row)) for row in rows]

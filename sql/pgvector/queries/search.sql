@@ -6,10 +6,6 @@ SELECT version.version, version.model_id, version.model_revision, version.dimens
         WHERE status IN ('succeeded', 'incomplete') AND NOT dry_run AND kind = 'refresh') AS data_age_seconds
 FROM corpus_stat corpus LEFT JOIN index_version version ON version.status = 'active';
 
--- name: term_frequencies
--- In how many assets each word stands.
-SELECT term, assets FROM term_stat WHERE term = ANY(%(terms)s) AND assets > 0;
-
 -- name: acl_since
 -- Access lists that were added after the ones already known.
 SELECT acl_id, seq, classification, groups, users, denied_groups, denied_users
