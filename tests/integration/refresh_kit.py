@@ -200,9 +200,9 @@ class World:
 
 INDEX_TABLES = frozenset(
     {"record", "draft", "edge", "asset", "asset_document", "asset_score", "posting", "term_stat", "corpus_stat",
-     "index_version", "vector_cache", "vocabulary"}
+     "index_version", "vector_cache"}
 )  # fmt: skip
-TIMES = frozenset({"created_at", "promoted_at", "seq"})
+TIMES = frozenset({"created_at", "promoted_at"})
 
 
 @dataclass(frozen=True)
