@@ -62,7 +62,10 @@ class WordStore(Protocol):
         ...
 
     def vocabulary(self, after_seq: int) -> Sequence[tuple[int, str, str]]:
-        """(seq, unstemmed word, its term) of the words added after `after_seq`, of whichever assets, in that order."""
+        """(seq, unstemmed word, its term) of the next words added after `after_seq`, of whichever assets, by seq.
+
+        Empty when there are no more.
+        """
         ...
 
     def visible_words(self, words: Iterable[tuple[str, str]], acl_ids: Sequence[int]) -> frozenset[str]:
@@ -119,9 +122,9 @@ class QueryReader:
         if not doubtful:
             return []
         with self._lock:
-            for seq, word, term in self._store.vocabulary(self._seq):
-                self._vocabulary.add([(word, term)])
-                self._seq = seq
+            while added := self._store.vocabulary(self._seq):
+                self._vocabulary.add((word, term) for _, word, term in added)
+                self._seq = added[-1][0]
             proposed = {word: self._vocabulary.proposals(word, slips=word in slips) for word in doubtful}
         visible = self._visible_proposals(proposed.values(), acl_ids)
         return [item for word, proposals in proposed.items() for item in meant(word, proposals, visible)]

@@ -9,19 +9,24 @@ from datetime import UTC, datetime
 import psycopg
 import pytest
 
+from services.access.principal import LOCAL_ADMINISTRATOR
 from services.access.rule import AccessRule, Level
 from services.embedded import EmbeddedServer
 from services.evaluation.pgvector.evaluations import PgEvaluationStore
 from services.index.pgvector.database import PgDatabase
 from services.index.pgvector.migrations import migrate
 from services.index.pgvector.stores import PgIndexStores
+from services.retrieval.abbreviations import Abbreviations
 from services.retrieval.keyword import KeywordQuery
 from services.retrieval.model import Filters
+from services.retrieval.pgvector import words
 from services.retrieval.pgvector.assets import PgAssetStore
 from services.retrieval.pgvector.search import SESSION, PgSearchStore
 from services.retrieval.pgvector.words import PgWordStore
 from services.retrieval.pgvector.worklist import PgPayloadStore, PgWorklistStore
 from services.retrieval.store import Question, Scope
+from services.retrieval.visibility import Visibility
+from services.retrieval.words import QueryReader
 from tests.contract.engine import ALWAYS_EXACT, OPEN, Engine, Hand
 from tests.contract.evaluation_contract import EvaluationContract
 from tests.contract.pgvector_tables import empty
@@ -130,6 +135,18 @@ class TestPgvectorAlone:
             connection.execute(f"{end} AND pid <> pg_backend_pid()")
         assert hand.publish(hand.asset("b", "text")) > 0
         assert pgvector.search_store.corpus().assets == 2
+
+    def test_a_vocabulary_of_many_pages_is_read_to_its_end(
+        self, pgvector: Engine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        hand = Hand(pgvector).begin()
+        known = ("customer", "invoice", "quantity")
+        hand.publish(hand.asset("a", "text", postings=dict.fromkeys(known, 1.0), words={word: word for word in known}))
+        monkeypatch.setattr(words, "VOCABULARY_PAGE", 1)
+        reader = QueryReader(pgvector.word_store, Abbreviations({}), lambda _word: False)
+        acl_ids = Visibility(pgvector.search_store).acl_ids(LOCAL_ADMINISTRATOR)
+        told = reader.read("custmer invioce quantiti", 1, acl_ids).understood
+        assert [item.alternatives for item in told] == [(word,) for word in known]
 
     def test_the_planner_knows_a_version_as_soon_as_it_is_promoted(self, pgvector: Engine, migrated: str) -> None:
         hand = Hand(pgvector).begin()

@@ -11,6 +11,7 @@ from services.sql_files import load_queries
 
 QUERIES = load_queries("pgvector/queries/words.sql")
 GLOSSARY_LIMIT = 50  # glossary terms for one query
+VOCABULARY_PAGE = 50_000  # words; a whole vocabulary in one statement might not come within the time limit, ever
 
 
 class PgWordStore:
@@ -33,7 +34,7 @@ class PgWordStore:
         )
 
     def vocabulary(self, after_seq: int) -> Sequence[tuple[int, str, str]]:
-        rows = self._database.read(QUERIES["vocabulary_since"], {"seq": after_seq})
+        rows = self._database.read(QUERIES["vocabulary_since"], {"seq": after_seq, "limit": VOCABULARY_PAGE})
         return [(row["seq"], row["word"], row["term"]) for row in rows]
 
     def visible_words(self, words: Iterable[tuple[str, str]], acl_ids: Sequence[int]) -> frozenset[str]:

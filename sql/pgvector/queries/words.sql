@@ -26,8 +26,8 @@ FROM (
 ) AS called;
 
 -- name: vocabulary_since
--- Words that were added after the ones already known.
-SELECT seq, word, term FROM vocabulary WHERE seq > %(seq)s ORDER BY seq;
+-- The next words that were added after the ones already known.
+SELECT seq, word, term FROM vocabulary WHERE seq > %(seq)s ORDER BY seq LIMIT %(limit)s;
 
 -- name: visible_words
 -- Which of these words stand in an asset that the caller may see.
