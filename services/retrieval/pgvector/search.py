@@ -137,7 +137,8 @@ def _about_assets(name: str, version: int, names: tuple[str, ...]) -> bytes:
 
 
 def _allowed(names: Sequence[str]) -> sql.Composed:
-    return sql.SQL(" AND ").join(map(_text, names))
+    """All of the conditions: each in parentheses, so that none of them can let in what another keeps out."""
+    return sql.SQL(" AND ").join(sql.SQL("({})").format(_text(name)) for name in names)
 
 
 def _text(name: str) -> sql.SQL:
