@@ -34,6 +34,7 @@ from services.retrieval.keyword import KeywordQuery
 from services.retrieval.model import Filters
 from services.retrieval.pgvector.search import SESSION, PgSearchStore
 from services.retrieval.ranking import vector_similarity
+from services.retrieval.search import POOL_FACTOR, POOL_LEAST
 from services.retrieval.store import Question, Scope
 from services.retrieval.visibility import Visibility
 from services.settings import Settings
@@ -184,7 +185,7 @@ def _raw_recall(raw: Plain, stored: StoredVectors, questions: list[str], wanted:
 
 
 def _vouch_recall(filled: Filled, stored: StoredVectors) -> float:
-    """Of the vector side alone: the most similar assets of those that are proposed when no word is known."""
+    """Of the vector side alone: the most similar assets of those that a search proposes when no word is known."""
     database = PgDatabase(filled.uri, session=SESSION)
     store = PgSearchStore(database, exact_scan_rows=Settings(home=filled.home).exact_scan_rows)
     scope = Scope(Visibility(store).acl_ids(EVERYBODY), True, (), Filters(), datetime.now(UTC))
@@ -192,7 +193,7 @@ def _vouch_recall(filled: Filled, stored: StoredVectors) -> float:
     found, wanted = [], []
     for question in filled.questions(WARM_UP, QUESTIONS):
         vector = filled.catalog.query_vector(question)
-        asked = Question(vector, KeywordQuery((), 0.0, ""), corpus.mean_length, max(100, 4 * TOP))
+        asked = Question(vector, KeywordQuery((), 0.0, ""), corpus.mean_length, max(POOL_LEAST, POOL_FACTOR * TOP))
         proposed = [item for item in store.candidates(VERSION, asked, scope) if item.best_cosine is not None]
         proposed.sort(key=lambda item: -vector_similarity(item.best_cosine or 0.0, item.mean_cosine or 0.0))
         found.append([item.asset_key for item in proposed[:TOP]])
