@@ -52,7 +52,9 @@ class Settings(BaseSettings):
 
     min_relevance: float = Field(default=0.2, ge=0, le=1, description="analysis refuses when nothing reaches it")
     pin_exact_names: bool = True
-    exact_scan_rows: int = Field(default=10_000, ge=0, description="up to so many visible chunks are compared exactly")
+    exact_scan_rows: int = Field(
+        default=10_000, ge=0, description="so many visible chunks are compared exactly; more where most are hidden"
+    )
     statement_timeout_ms: int = Field(default=2000, ge=100)
     pool_size: int = Field(default=4, ge=2, le=100, description="a refresh reads on one and writes on another")
 
