@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from services.access.principal import LOCAL_ADMINISTRATOR
 from services.errors import PermanentError
 from services.evaluation.metrics import Judged
-from services.retrieval.model import LIMIT_MAX, Filters, SearchAnswer, SearchRequest
+from services.retrieval.model import LIMIT_MAX, QUERY_BYTES_LIMIT, Filters, SearchAnswer, SearchRequest
 from services.text.clean import scrub
 
 Ask = Callable[[SearchRequest], SearchAnswer]
@@ -29,6 +29,14 @@ def _storable(text: str) -> str:
     return text
 
 
+def _askable(question: str) -> str:
+    if not question.strip():
+        raise ValueError("is empty")
+    if len(question.encode()) > QUERY_BYTES_LIMIT:
+        raise ValueError(f"is longer than {QUERY_BYTES_LIMIT} bytes")
+    return question
+
+
 Text = Annotated[str, AfterValidator(_storable)]
 
 
@@ -38,7 +46,7 @@ class GoldenQuery(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     qid: Text
-    question: Text = Field(min_length=1)
+    question: Annotated[Text, AfterValidator(_askable)]
     gold: tuple[Text, ...] = Field(min_length=1)
 
     @property
@@ -51,7 +59,8 @@ class GoldenQuery(BaseModel):
 def read_queries(path: Path) -> tuple[GoldenQuery, ...]:
     """The queries of a JSON Lines file, each qid once. Raises GoldenFileError."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        # Not splitlines: a JSON string may hold characters that end a line elsewhere, as U+2028.
+        lines = path.read_text(encoding="utf-8").split("\n")
     except OSError as error:
         raise GoldenFileError(f"queries file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -22,6 +22,13 @@ def test_lines_are_queries_and_other_keys_are_let_through(tmp_path: Path) -> Non
     assert [query.qid for query in read_queries(_write(tmp_path, lines))] == ["1", "2"]
 
 
+def test_only_line_feeds_end_a_line(tmp_path: Path) -> None:
+    first = '{"qid": "1", "question": "a\u2028b\u0085c?", "gold": ["x"]}'
+    second = '{"qid": "2", "question": "b?", "gold": ["y"]}'
+    queries = read_queries(_write(tmp_path, f"{first}\r\n{second}"))
+    assert [query.question for query in queries] == ["a\u2028b\u0085c?", "b?"]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -35,6 +42,8 @@ def test_lines_are_queries_and_other_keys_are_let_through(tmp_path: Path) -> Non
             "line 2: .*twice",
         ),
         ('{"qid": "1", "question": "a?", "gold": ["x\\u0000"]}', r"line 1: gold\.0: .*NUL"),
+        ('{"qid": "1", "question": " \\n", "gold": ["x"]}', "line 1: question: .*is empty"),
+        (f'{{"qid": "1", "question": "{"a?" * 8193}", "gold": ["x"]}}', "line 1: question: .*longer than 16384 bytes"),
         ('{"qid": "\\ud800", "question": "a?", "gold": ["x"]}', "line 1: qid: .*surrogate"),
     ],
 )
