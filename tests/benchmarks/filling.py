@@ -51,14 +51,15 @@ def fill(uri: str, catalog: SyntheticCatalog, told: Told = print) -> None:
         # The foreign keys hold by construction; checking each row would be half of the time.
         connection.execute("SET session_replication_role = replica")
         _begin(connection)
-        with _without_indexes(connection, told):
+        with without_indexes(connection, LOADED, told):
             for done, rows in enumerate(_composed_batches(connection, catalog), start=1):
                 with connection.transaction():
                     for table in LOADED:
                         _copy(connection, table, rows[table])
                 if done % 10 == 0:
                     told(f"{min(done * BATCH_ASSETS, catalog.assets):,} of {catalog.assets:,} assets loaded")
-        _finish(connection, told)
+        _count(connection)
+        build_graph(connection, told)
 
 
 def _begin(connection: Connection[Any]) -> None:
@@ -81,12 +82,12 @@ def _begin(connection: Connection[Any]) -> None:
 
 
 @contextmanager
-def _without_indexes(connection: Connection[Any], told: Told) -> Iterator[None]:
-    """Loaded tables without keys and indexes, which are built again over all rows at the end, as a restore does."""
+def without_indexes(connection: Connection[Any], tables: Sequence[str], told: Told) -> Iterator[None]:
+    """Tables without keys and indexes, which are built again over all rows at the end, as a restore does."""
     constraints = connection.execute(
         "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
         " WHERE conrelid = ANY(%s::regclass[]) AND contype IN ('p', 'u', 'f') ORDER BY contype <> 'f', conname",
-        [list(LOADED)],
+        [list(tables)],
     ).fetchall()
     for table, name, _definition in constraints:
         connection.execute(
@@ -95,7 +96,7 @@ def _without_indexes(connection: Connection[Any], told: Told) -> Iterator[None]:
     indexes = connection.execute(
         "SELECT indexrelid::regclass::text, pg_get_indexdef(indexrelid) FROM pg_index"
         " WHERE indrelid = ANY(%s::regclass[])",
-        [list(LOADED)],
+        [list(tables)],
     ).fetchall()
     for name, _definition in indexes:
         connection.execute(sql.SQL("DROP INDEX {}").format(sql.Identifier(name)))
@@ -166,14 +167,19 @@ class Column:
         return list(value) if isinstance(value, tuple) else value
 
 
-def _copy(connection: Connection[Any], table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows into a table, each column from the value of its name."""
+def table_columns(connection: Connection[Any], table: str) -> list[Column]:
+    """Those that are written to, in their order."""
     found = connection.execute(
         "SELECT attname, format_type(atttypid, NULL) FROM pg_attribute"
         " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum",
         [table],
     )
-    columns = [Column(*row) for row in found]
+    return [Column(*row) for row in found]
+
+
+def _copy(connection: Connection[Any], table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows into a table, each column from the value of its name."""
+    columns = table_columns(connection, table)
     into = sql.SQL("COPY {} ({}) FROM STDIN (FORMAT BINARY)").format(
         sql.Identifier(table), sql.SQL(", ").join(sql.Identifier(column.name) for column in columns)
     )
@@ -183,12 +189,16 @@ def _copy(connection: Connection[Any], table: str, rows: Sequence[Mapping[str, A
             copy.write_row([column.value(row) for column in columns])
 
 
-def _finish(connection: Connection[Any], told: Told) -> None:
-    """What is counted over all assets, the graph index, and the statistics that plans are made from."""
+def _count(connection: Connection[Any]) -> None:
+    """What is counted over all assets."""
     connection.execute("INSERT INTO term_stat SELECT term, count(*) FROM posting GROUP BY term")
     connection.execute(
         "UPDATE corpus_stat SET (assets, total_length) = (SELECT count(*), sum(keyword_length::float8) FROM asset)"
     )
+
+
+def build_graph(connection: Connection[Any], told: Told) -> None:
+    """The graph index over all vectors, and the statistics that plans are made from."""
     told("building the graph index")
     connection.execute("SELECT set_config('maintenance_work_mem', %s, false)", [GRAPH_MEMORY])
     connection.execute(version_query(VERSIONS["create_ann_index"], VERSION))
