@@ -84,6 +84,15 @@ class TestPgvectorWords(WordContract):
         return pgvector
 
 
+class TestPgvectorWordsAmongMany(WordContract):
+    """By the statements for callers who see many assets; the tests above are of callers who see few."""
+
+    @pytest.fixture
+    def engine(self, pgvector: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+        monkeypatch.setattr(words, "FEW_ASSETS", -1)
+        return pgvector
+
+
 class TestPgvectorWorklist(WorklistContract):
     @pytest.fixture
     def engine(self, pgvector: Engine) -> Engine:

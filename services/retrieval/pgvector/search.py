@@ -15,7 +15,13 @@ from services.index.pgvector.access_lists import id_array, rule_of
 from services.index.pgvector.database import PgDatabase, Row
 from services.index.pgvector.tables import version_names
 from services.retrieval.keyword import LENGTH_SHARE, SATURATION
-from services.retrieval.pgvector.plans import NARROW_FACTOR, CountMemory, VisibleVectors
+from services.retrieval.pgvector.plans import (
+    NARROW_FACTOR,
+    SAMPLED_VECTORS,
+    CountMemory,
+    SampledVectors,
+    VisibleVectors,
+)
 from services.retrieval.pgvector.scope import conditions
 from services.retrieval.ranking import BEST_CHUNK_SHARE, Candidate
 from services.retrieval.store import Corpus, Details, Question, Scope
@@ -51,7 +57,7 @@ class PgSearchStore:
     ) -> None:
         self._database = database
         self._exact_scan_rows = exact_scan_rows
-        self._counts = CountMemory(clock)
+        self._counts: CountMemory[VisibleVectors] = CountMemory(clock)
 
     def corpus(self) -> Corpus:
         row = next(iter(self._database.read(QUERIES["corpus"])), {})
@@ -107,11 +113,14 @@ class PgSearchStore:
         known = self._counts.recall(key)
         if known is not None:
             return known
-        limits = {
-            "count_limit": NARROW_FACTOR * self._exact_scan_rows + 1,
-            "embedding_table": version_names(version)["embedding"].as_string(),
-        }
-        (counted,) = self._database.read(_about_assets("visible_vectors", version, names), {**row, **limits})
+        limit = NARROW_FACTOR * self._exact_scan_rows + 1
+        table = version_names(version)["embedding"].as_string()
+        asked = {**row, "count_limit": limit, "sample_limit": SAMPLED_VECTORS, "embedding_table": table}
+        (drawn,) = self._database.read(_about_assets("sampled_vectors", version, names), asked)
+        sample = SampledVectors(**drawn)
+        if sample.surely_exceed(limit):
+            return self._counts.keep(key, VisibleVectors(limit, sample.stored))
+        (counted,) = self._database.read(_about_assets("visible_vectors", version, names), asked)
         return self._counts.keep(key, VisibleVectors(**counted))
 
 
