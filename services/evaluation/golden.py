@@ -111,3 +111,5 @@ def _query(path: Path, number: int, line: str) -> GoldenQuery:
         fault = error.errors(include_url=False, include_input=False)[0]
         key = ".".join(map(str, fault["loc"])) or "line"
         raise GoldenFileError(f"queries file {path}, line {number}: {key}: {fault['msg']}") from None
+    except (ValueError, RecursionError) as error:  # a number or a nesting beyond reading
+        raise GoldenFileError(f"queries file {path}, line {number}: holds an impossible value: {error}") from error

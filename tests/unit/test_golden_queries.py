@@ -44,6 +44,8 @@ def test_only_line_feeds_end_a_line(tmp_path: Path) -> None:
         ('{"qid": "1", "question": "a?", "gold": ["x\\u0000"]}', r"line 1: gold\.0: .*NUL"),
         ('{"qid": "1", "question": " \\n", "gold": ["x"]}', "line 1: question: .*is empty"),
         (f'{{"qid": "1", "question": "{"a?" * 8193}", "gold": ["x"]}}', "line 1: question: .*longer than 16384 bytes"),
+        pytest.param(f'{{"qid": {"9" * 5000}}}', "line 1: .*impossible value", id="too many digits"),
+        pytest.param("[" * 100_000, "line 1: .*impossible value", id="too deep"),
         ('{"qid": "\\ud800", "question": "a?", "gold": ["x"]}', "line 1: qid: .*surrogate"),
     ],
 )
