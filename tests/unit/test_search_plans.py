@@ -9,6 +9,7 @@ from services.retrieval.pgvector.plans import (
     REMEMBERED_SCOPES,
     REMEMBERED_SECONDS,
     CountMemory,
+    SampledVectors,
     VisibleVectors,
 )
 
@@ -38,6 +39,23 @@ class Clock:
 def test_few_vectors_and_narrow_filters_are_compared(visible: int, stored: int, few: bool, compared: bool) -> None:
     counted = VisibleVectors(visible, stored)
     assert (counted.are_few(ROWS), counted.are_compared(ROWS)) == (few, compared)
+
+
+@pytest.mark.parametrize(
+    ("sample", "exceed"),
+    [
+        pytest.param(SampledVectors(1000, 1000, 1000, 100_000), True, id="all of many"),
+        pytest.param(SampledVectors(1000, 1000, 1000, 1000), False, id="all of a few"),
+        pytest.param(SampledVectors(1000, 400, 400, 10_000), True, id="so many that chance cannot make up for it"),
+        pytest.param(SampledVectors(1000, 400, 16, 10_000), False, id="as many, of a few assets that may be chance"),
+        pytest.param(SampledVectors(1000, 100, 100, 10_000), False, id="just the limit"),
+        pytest.param(SampledVectors(1000, 0, 0, 10**9), False, id="none in the sample"),
+        pytest.param(SampledVectors(1000, 1000, 1000, 0), False, id="no statistics yet"),
+        pytest.param(SampledVectors(0, 0, 0, 0), False, id="nothing stored"),
+    ],
+)
+def test_a_sample_spares_counting_where_it_leaves_no_doubt(sample: SampledVectors, exceed: bool) -> None:
+    assert sample.surely_exceed(1000) is exceed
 
 
 def test_a_count_is_remembered_for_its_time_and_scope() -> None:

@@ -60,6 +60,17 @@ s.curation_score >= %(min_curation_score)s
 -- name: min_data_quality
 s.data_quality_percent >= %(min_data_quality)s
 
+-- name: sampled_vectors
+-- Of the vectors with the least keys, those that the caller may be answered from. Keys are digests: whoever may see what,
+-- these are a fair sample. Counting as far as `visible_vectors` does reads a page or two for each asset.
+WITH sample AS MATERIALIZED (SELECT asset_key FROM {embedding} ORDER BY asset_key LIMIT %(sample_limit)s)
+SELECT (SELECT count(*) FROM sample) AS sampled,
+       count(*) AS visible,
+       count(DISTINCT asset_key) AS visible_assets,
+       (SELECT greatest(reltuples, 0)::bigint FROM pg_class WHERE oid = to_regclass(%(embedding_table)s)) AS stored
+FROM sample JOIN asset a USING (asset_key) JOIN asset_score s USING (asset_key)
+WHERE {allowed};
+
 -- name: visible_vectors
 -- How many vectors the caller may be answered from, counted no further than asked, and about how many there are.
 SELECT count(*) AS visible,
