@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from services.access.principal import LOCAL_ADMINISTRATOR, Principal
-from services.access.rule import AccessRule, Level, may_see, narrowed
+from services.access.rule import AccessRule, Level, may_see, narrowed, visible_ids
 from services.retrieval.visibility import Visibility
 
 groups = st.lists(st.sampled_from(["finance", "sales", "support"]), max_size=2, unique=True)
@@ -86,6 +87,37 @@ def test_lists_are_fetched_once_and_new_ones_before_every_answer() -> None:
     assert seen.acl_ids(visitor) == (101, 103)
     assert seen.acl_ids(Principal("finance-lead", ("finance",))) == (101, 102)
     assert lists.asked == [0, 2, 3]
+
+
+def test_what_a_caller_sees_is_worked_out_once_and_again_for_other_groups_or_a_lower_clearance(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worked_out: list[Principal] = []
+
+    def counted(rules: Mapping[int, AccessRule], principal: Principal) -> list[int]:
+        worked_out.append(principal)
+        return visible_ids(rules, principal)
+
+    monkeypatch.setattr("services.retrieval.visibility.visible_ids", counted)
+    seen = visibility(FakeLists(AccessRule(Level.PUBLIC), AccessRule(Level.INTERNAL, groups=("finance",))))
+    lead = Principal("lead", ("finance",), clearance=int(Level.INTERNAL))
+    for principal, ids in (
+        (lead, (101, 102)),
+        (replace(lead), (101, 102)),
+        (replace(lead, groups=()), (101,)),
+        (replace(lead, clearance=int(Level.PUBLIC)), (101,)),
+        (replace(lead, user="visitor", groups=()), (101,)),
+        (lead, (101, 102)),
+    ):
+        assert seen.acl_ids(principal) == ids
+    assert len(worked_out) == 4
+
+
+def test_callers_are_forgotten_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.retrieval.visibility.REMEMBERED_CALLERS", 2)
+    seen = visibility(FakeLists(AccessRule(Level.PUBLIC, users=("first", "third"))))
+    for user, ids in (("first", (101,)), ("second", ()), ("third", (101,)), ("first", (101,))):
+        assert seen.acl_ids(Principal(user)) == ids
 
 
 def test_an_administrator_sees_every_list_and_nobody_a_list_that_is_not_there() -> None:
