@@ -22,7 +22,10 @@ def group_siblings(ranked: Sequence[Ranked]) -> list[Ranked]:
             others.setdefault(group, []).append(item.id)
         else:
             first[group] = item
-    return [replace(item, siblings=tuple(sorted(others.get(group, [])))) for group, item in first.items()]
+    return [
+        replace(item, siblings=tuple(sorted(others[group]))) if group in others else item
+        for group, item in first.items()
+    ]
 
 
 def in_first_groups(relevant: Iterable[Relevant], group_limit: int) -> tuple[list[Relevant], int]:
