@@ -47,7 +47,8 @@ PLAIN_TEXTS = f"""
     CREATE SCHEMA IF NOT EXISTS plain;
     CREATE TABLE IF NOT EXISTS plain.document (asset_key bigint PRIMARY KEY, lexemes tsvector STORAGE MAIN NOT NULL);
     INSERT INTO plain.document
-        SELECT asset_key, to_tsvector('english', narrative) FROM vouch.asset_document ON CONFLICT DO NOTHING;
+        SELECT asset_key, to_tsvector('english', narrative) FROM vouch.asset_document
+        WHERE asset_key NOT IN (SELECT asset_key FROM plain.document);
     CREATE INDEX IF NOT EXISTS document_lexemes ON plain.document USING gin (lexemes);
     VACUUM ANALYZE plain.document;
     VACUUM ANALYZE vouch.embedding_{VERSION}
