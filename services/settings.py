@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     embed_precision: Literal["auto", "float32", "bfloat16"] = Field(
         default="auto", description="of documents; auto: bfloat16 where the processor multiplies it"
     )
-    embed_threads: int | None = Field(default=None, ge=1, description="unset: all processors")
+    embed_threads: int | None = Field(default=None, ge=1, le=1024, description="unset: all processors")
 
     default_classification: Literal["Public", "Internal", "Confidential", "Restricted"] = "Internal"
     prefer_native_curation: bool = False
@@ -48,7 +48,7 @@ class Settings(BaseSettings):
 
     quarantine_limit_percent: Percent = Field(default=1, description="of a run's records; with quarantine_limit_count")
     quarantine_limit_count: int = Field(default=20, ge=0)
-    lease_seconds: int = Field(default=900, ge=10, description="after this silence a refresh counts as dead")
+    lease_seconds: int = Field(default=900, ge=10, le=604_800, description="after this silence a refresh counts as dead")
 
     min_relevance: float = Field(default=0.2, ge=0, le=1, description="analysis refuses when nothing reaches it")
     pin_exact_names: bool = True

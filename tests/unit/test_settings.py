@@ -57,6 +57,10 @@ def test_an_unknown_setting_stops_the_start_by_its_name(monkeypatch: pytest.Monk
     ("name", "value"),
     [
         ("VOUCH_API_PORT", "0"),
+        ("VOUCH_EMBED_THREADS", "9999999999"),
+        ("VOUCH_EXACT_SCAN_ROWS", "99999999999999999999"),
+        ("VOUCH_LEASE_SECONDS", "999999999999"),
+        ("VOUCH_STATEMENT_TIMEOUT_MS", "99999999999"),
         ("VOUCH_API_PORT", "http"),
         ("VOUCH_ENGINE", "sqlite"),
         ("VOUCH_GATE_THRESHOLD", "101"),
