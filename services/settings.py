@@ -48,14 +48,19 @@ class Settings(BaseSettings):
 
     quarantine_limit_percent: Percent = Field(default=1, description="of a run's records; with quarantine_limit_count")
     quarantine_limit_count: int = Field(default=20, ge=0)
-    lease_seconds: int = Field(default=900, ge=10, le=604_800, description="after this silence a refresh counts as dead")
+    lease_seconds: int = Field(
+        default=900, ge=10, le=604_800, description="after this silence a refresh counts as dead"
+    )
 
     min_relevance: float = Field(default=0.2, ge=0, le=1, description="analysis refuses when nothing reaches it")
     pin_exact_names: bool = True
     exact_scan_rows: int = Field(
-        default=10_000, ge=0, description="so many visible chunks are compared exactly; more where most are hidden"
+        default=10_000,
+        ge=0,
+        le=1_000_000_000,
+        description="so many visible chunks are compared exactly; more where most are hidden",
     )
-    statement_timeout_ms: int = Field(default=2000, ge=100)
+    statement_timeout_ms: int = Field(default=2000, ge=100, le=3_600_000)
     pool_size: int = Field(default=4, ge=2, le=100, description="a refresh reads on one and writes on another")
 
     api_host: str = "127.0.0.1"
