@@ -72,7 +72,9 @@ class SearchRequest(BaseModel):
     object_types: tuple[ObjectType, ...] = ()
     filters: Filters = Filters()
     explain: bool = Field(default=False, description="needs the permission explain")
-    min_relevance: float | None = Field(default=None, ge=0, le=1, description="null: the configured value")
+    min_relevance: float | None = Field(
+        default=None, ge=0, le=1, description="null: the configured value; another needs the permission explain"
+    )
     group_siblings: bool | None = Field(default=None, description="null: on in analysis, off in discovery")
 
 

@@ -31,7 +31,7 @@ from services.retrieval.ranking import Ranked, Relevant, most_relevant, rank_gov
 from services.retrieval.store import Corpus, Details, Question, Scope, SearchStore
 from services.retrieval.visibility import Visibility
 from services.retrieval.words import QueryReader
-from services.text.clean import scrub
+from services.text.clean import scrub, without_invisible
 from services.trust.governance import GovernanceScore, governance_score
 from services.trust.rules import TrustRules
 from services.trust.signals import Signals
@@ -85,8 +85,7 @@ class SearchService:
         """The ranked answer. Raises InvalidRequest for an impossible query, ModelError for an index of another model,
         SchemaError before the first refresh, StoreUnavailable when the index cannot be reached."""
         started = time.perf_counter()
-        _check_query(request)
-        request = request.model_copy(update={"query": scrub(request.query)[0]})
+        request = request.model_copy(update={"query": _checked_query(request)})
         corpus = self._store.corpus()
         version = self._usable_version(corpus)
         now = self._now()
@@ -232,9 +231,12 @@ def _explanation(item: Ranked, details: Details) -> Explanation:
     )
 
 
-def _check_query(request: SearchRequest) -> None:
+def _checked_query(request: SearchRequest) -> str:
+    """The query without what no store keeps and nobody sees: a soft hyphen must not part a word."""
     size = len(request.query.encode("utf-8", errors="surrogatepass"))
     if size > QUERY_BYTES_LIMIT:
         raise InvalidRequest(f"query: has {size} bytes, at most {QUERY_BYTES_LIMIT} are taken; ask in fewer words")
-    if not request.query and request.mode is Mode.ANALYSIS:
+    query = without_invisible(scrub(request.query)[0])
+    if not query and request.mode is Mode.ANALYSIS:
         raise InvalidRequest("query: is empty; ask something, or browse with mode 'discovery'")
+    return query

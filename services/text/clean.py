@@ -92,10 +92,15 @@ def plain_text(text: str) -> str:
     """
     if not _may_hold_markup(text):
         return " ".join(text.split())
-    text = _without_invisible(text)
+    text = _without_controls(text)
     if "<" in text:
         text = without_html(text)
     return _without_noise(without_markdown(text))
+
+
+def without_invisible(text: str) -> str:
+    """The text without what nobody sees: soft hyphens, zero-width, bidi and variation characters."""
+    return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
 def _may_hold_markup(text: str) -> bool:
@@ -111,13 +116,13 @@ def _may_hold_markup(text: str) -> bool:
     )
 
 
-def _without_invisible(text: str) -> str:
+def _without_controls(text: str) -> str:
     for _ in range(_UNESCAPE_ROUNDS):
         unescaped = html.unescape(text) if "&" in text else text
         if unescaped == text:
             break
         text = unescaped
-    return _INVISIBLE.sub("", _CONTROL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n")))
+    return without_invisible(_CONTROL.sub(" ", text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def _without_noise(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from services.text.clean import scrub
+from services.text.clean import scrub, without_invisible
 
 
 def test_scrub_replaces_nul_and_lone_surrogates_everywhere_and_counts_them() -> None:
@@ -41,3 +41,8 @@ def test_scrub_survives_nesting_deeper_than_the_interpreters_recursion_limit() -
     while isinstance(cleaned, list):
         cleaned = cleaned[0]
     assert cleaned == "\ufffd"
+
+
+def test_what_nobody_sees_parts_no_word() -> None:
+    assert without_invisible("cus\u00adtomer\u200b or\u2060ders") == "customer orders"
+    assert without_invisible("Umsatz\nÜbersicht") == "Umsatz\nÜbersicht"

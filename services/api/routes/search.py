@@ -21,8 +21,11 @@ def search_routes(service: Search, metrics: ApiMetrics) -> tuple[Route, ...]:
             asked = parse_search(request)
         if asked.explain:
             require(caller, Permission.EXPLAIN)
-        if asked.filters.min_curation_score is not None:  # a few such questions tell the number that explain guards
+        # A few questions with these would tell the numbers that explain guards.
+        if asked.filters.min_curation_score is not None:
             require(caller, Permission.EXPLAIN, "The filter min_curation_score")
+        if asked.min_relevance is not None:
+            require(caller, Permission.EXPLAIN, "A min_relevance of one's own")
         with metrics.stage(Stage.SEARCH):
             answer = service.search(asked, caller, g.request_id)
         with metrics.stage(Stage.RENDER):

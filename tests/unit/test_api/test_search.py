@@ -79,6 +79,11 @@ def test_a_filter_that_would_tell_a_guarded_number_bit_by_bit_needs_the_permissi
     # Zero would say nothing, but a rule with exceptions is one to be mistaken about.
     assert ask(api, {"query": "orders", "filters": {"min_curation_score": 0}}).status_code == 403
     assert ask(api, body, Permission.SEARCH, Permission.EXPLAIN).status_code == 200
+    own = ask(api, {"query": "orders", "min_relevance": 0.4}, Permission.SEARCH)
+    assert own.status_code == 403
+    assert own.json is not None
+    assert own.json["detail"].startswith("A min_relevance of one's own needs the permission 'explain'")
+    assert ask(api, {"query": "orders", "min_relevance": 0.4}, Permission.SEARCH, Permission.EXPLAIN).status_code == 200
     # What an asset's attributes show to everybody who sees it is open to filter by.
     assert ask(api, {"query": "orders", "filters": {"min_data_quality": 50}}).status_code == 200
 
