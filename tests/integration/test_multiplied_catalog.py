@@ -8,16 +8,19 @@ from typing import Any
 import psycopg
 import pytest
 from psycopg import Connection
+from psycopg.conninfo import conninfo_to_dict
 
+from services.embedded import EmbeddedServer
 from services.index.pgvector.migrations import migrate
 from services.index.pgvector.tables import version_query
 from services.sql_files import load_queries
 from tests.benchmarks.filling import VERSION, fill
-from tests.benchmarks.multiplying import TABLES, multiply
+from tests.benchmarks.multiplying import TABLES, multiplied_database
 from tests.benchmarks.subjects import prepare_plain
 from tests.benchmarks.synthetic import SyntheticCatalog
 
 ASSETS, COPIES = 60, 2
+SEARCH_PATH = "-c search_path=vouch,plain,public"
 
 
 def silent(_: str) -> None:
@@ -25,14 +28,17 @@ def silent(_: str) -> None:
 
 
 @pytest.fixture
-def multiplied(database_uri: str) -> Iterator[tuple[Connection[Any], dict[str, int]]]:
-    """A connection to the database, and how many rows each table had before."""
+def multiplied(postgres_server: EmbeddedServer, database_uri: str) -> Iterator[tuple[Connection[Any], dict[str, int]]]:
+    """A connection to the multiplied catalog, and how many rows each table of the original has."""
     migrate(database_uri)
     fill(database_uri, SyntheticCatalog(ASSETS, brief=True), silent)
     prepare_plain(database_uri)
-    with psycopg.connect(database_uri, autocommit=True, options="-c search_path=vouch,plain,public") as connection:
+    with psycopg.connect(database_uri, options=SEARCH_PATH) as connection:
         before = rows(connection)
-        multiply(database_uri, COPIES, silent)
+    original = str(conninfo_to_dict(database_uri)["dbname"])
+    for _ in range(2):  # the second time it is there already
+        multiplied_database(postgres_server, original, f"{original}_multiplied", COPIES, silent)
+    with psycopg.connect(postgres_server.uri(f"{original}_multiplied"), options=SEARCH_PATH) as connection:
         yield connection, before
 
 
