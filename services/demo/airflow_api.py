@@ -22,6 +22,10 @@ class AirflowUnavailable(TransientError):
     """Airflow does not answer, or not in time."""
 
 
+class AirflowSlow(AirflowUnavailable):
+    """Somebody listens and did not answer in time."""
+
+
 class AirflowRefused(PermanentError):
     """Airflow answered with an error; the message holds its reason."""
 
@@ -85,14 +89,23 @@ class AirflowApi:
         return str(self._call("POST", f"/api/v2/dags/{dag_id}/dagRuns", body)["dag_run_id"])
 
     def watch(self, dag_id: str, dag_run_id: str, on_change: Callable[[TaskState], None], *, seconds: float) -> str:
-        """Report each task state once as it changes, and return the run's final state: "success" or "failed"."""
+        """Report each task state once as it changes, and return the run's final state: "success" or "failed".
+
+        A busy machine may delay an answer: AirflowSlow is met with another try until `seconds` have passed.
+        """
         deadline = time.monotonic() + seconds
         run = f"/api/v2/dags/{dag_id}/dagRuns/{quote(dag_run_id, safe='')}"  # it holds a time with colons and a plus
         seen: dict[tuple[str, int], str] = {}
         while True:
-            # The run's state first: when it has ended, the tasks read after it are final too.
-            state = str(self._call("GET", run)["state"])
-            for task in self._tasks(run):
+            try:
+                # The run's state first: when it has ended, the tasks read after it are final too.
+                state = str(self._call("GET", run)["state"])
+                tasks = list(self._tasks(run))
+            except AirflowSlow:
+                if time.monotonic() > deadline:
+                    raise
+                continue
+            for task in tasks:
                 if seen.get((task.task_id, task.map_index)) != task.state:
                     seen[task.task_id, task.map_index] = task.state
                     on_change(task)
@@ -124,6 +137,8 @@ class AirflowApi:
             # Loopback: a proxy of the environment must not see it.
             with httpx.Client(base_url=self.url, timeout=REQUEST_SECONDS, trust_env=False) as client:
                 answer = client.request(method, path, json=body, headers=headers)
+        except httpx.ReadTimeout as error:
+            raise AirflowSlow(f"Airflow at {self.url} does not answer in {REQUEST_SECONDS} s; try again") from error
         except httpx.TransportError as error:
             raise AirflowUnavailable(f"Airflow at {self.url} does not answer: {error}") from error
         if answer.status_code >= 500:

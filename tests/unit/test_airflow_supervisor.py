@@ -131,7 +131,10 @@ def test_the_metadata_uri_is_spelled_for_sqlalchemy(libpq: str, database: str, h
 
 
 class StandIn:
-    """Answers like Airflow's API server: what `answers` holds under "METHOD path", else 404. Remembers the calls."""
+    """Answers like Airflow's API server: what `answers` holds under "METHOD path", else 404. Remembers the calls.
+
+    A number is a status; an event is waited for, then it is a 504; of a list each is given once, the last for ever.
+    """
 
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {"GET /auth/token": {"access_token": "t0ken"}}
@@ -146,6 +149,9 @@ class StandIn:
                 found = stand_in.answers.get(call, 404)
                 if isinstance(found, list):
                     found = found.pop(0) if len(found) > 1 else found[0]
+                if isinstance(found, threading.Event):
+                    found.wait(20)
+                    found = 504
                 self.send_response(found if isinstance(found, int) else 200)
                 self.end_headers()
                 self.wfile.write(b"{}" if isinstance(found, int) else json.dumps(found).encode())
@@ -227,6 +233,21 @@ def test_watching_reports_each_change_once_over_all_pages(stand_in: StandIn, mon
         ("extract [0]", "running"),
         ("extract [shop]", "success"),
     ]
+
+
+def test_a_slow_answer_does_not_end_the_watch(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.demo.airflow_api.REQUEST_SECONDS", 0.5)
+    released = threading.Event()
+    run = "GET /api/v2/dags/d/dagRuns/r"
+    stand_in.answers |= {
+        run: [released, {"state": "success"}],
+        f"{run}/taskInstances?limit=100&offset=0&order_by=start_date": {"total_entries": 0, "task_instances": []},
+    }
+    try:
+        assert stand_in.api.watch("d", "r", [].append, seconds=20) == "success"
+        assert len(stand_in.calls_of(run)) == 2
+    finally:
+        released.set()
 
 
 def test_a_run_that_does_not_end_is_given_up(stand_in: StandIn) -> None:
