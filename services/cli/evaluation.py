@@ -68,7 +68,8 @@ def evaluate(
     with open_quality_check(settings) as check:
         asked = _ask(check, golden, sources, max(*wanted, RANKS_KEPT))
         checked = check.keep(asked, accept=accept) if record or accept else None
-    if asked.unreachable:
+    has_fallen = checked is not None and checked.fell
+    if asked.unreachable and not has_fallen:  # the explanation of a fall lists them too
         click.echo(f"{len(asked.unreachable)} gold ids cannot be found:", err=True)
         for line in describe_unreachable(asked.unreachable):
             click.echo(f"  {line}", err=True)

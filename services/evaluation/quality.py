@@ -12,6 +12,7 @@ from enum import StrEnum
 NDCG_DROP_LIMIT = 0.02  # of the mean nDCG@10 over the queries that are compared
 ROUNDING = 1e-9  # sums of the same numbers in another order are the same quality
 FALLEN_NAMED = 20  # in a message
+OVERTAKERS_NAMED = 3  # of a gold id that sank
 RANKS_KEPT = 30  # as many candidates as a question has by default: to look at them all changes no rank
 
 
@@ -105,17 +106,19 @@ def compare(
     drop = ndcg_before - ndcg_after
     passed = drop <= drop_limit + ROUNDING
     moved = f"fell by {drop:.4f}" if drop > ROUNDING else f"rose by {-drop:.4f}" if drop < -ROUNDING else "stayed"
-    reason = (
+    reasons = [
         f"nDCG@10 of {len(shared)} golden queries {moved}, from {ndcg_before:.4f} to {ndcg_after:.4f};"
         f" a drop of {drop_limit:g} is let through"
-    )
+    ]
+    if len(shared) < len(after):
+        reasons.append(f"new or edited, so without a baseline yet: {len(after) - len(shared)}")
     fallen = [
         _fallen(query, before[query.digest])
         for query in shared
         if query.outcome.ndcg < before[query.digest].ndcg - ROUNDING
     ]
     fallen.sort(key=lambda query: (query.ndcg_after - query.ndcg_before, query.qid))
-    return QualityVerdict(passed, (reason,), len(shared), ndcg_before, ndcg_after, tuple(fallen))
+    return QualityVerdict(passed, tuple(reasons), len(shared), ndcg_before, ndcg_after, tuple(fallen))
 
 
 def decide(before: Mapping[str, QueryOutcome], after: Sequence[AnsweredQuery], *, accept: bool) -> Decision:
@@ -170,5 +173,7 @@ def _overtakers(gold: str, rank: int | None, before: QueryOutcome, after: QueryO
 
 def _describe_move(move: GoldMove) -> str:
     where = f"to {move.rank_after}" if move.rank_after is not None else f"to beyond {RANKS_KEPT}"
-    by = f", overtaken by {', '.join(map(repr, move.overtaken_by))}" if move.overtaken_by else ""
+    named = ", ".join(map(repr, move.overtaken_by[:OVERTAKERS_NAMED]))
+    left_out = len(move.overtaken_by) - OVERTAKERS_NAMED
+    by = f", overtaken by {named}" + (f" and {left_out} more" if left_out > 0 else "") if named else ""
     return f"{move.id!r} from rank {move.rank_before} {where}{by}"

@@ -133,6 +133,11 @@ class TestDecide:
             baseline |= {query.digest: query.outcome for query in run if query.digest in decision.raised}
         assert statuses == ["passed", "fell"]
 
+    def test_queries_without_a_baseline_are_counted_in_the_reasons(self) -> None:
+        verdict = compare(before(answered("a", 0.9)), [answered("a", 0.9), answered("b", 0.1), answered("c", 0.1)])
+        assert verdict.passed
+        assert verdict.reasons[1:] == ("new or edited, so without a baseline yet: 2",)
+
 
 class TestDescribe:
     def test_a_line_says_what_sank_how_far_and_below_what(self) -> None:
@@ -142,6 +147,13 @@ class TestDescribe:
         assert line.startswith("q1 'where?': nDCG@10 1.000 -> 0.400; ")
         assert "'x' from rank 1 to 3, overtaken by 'new', 'p'" in line
         assert "'y' from rank 2 to beyond 30, overtaken by" in line
+
+    def test_those_above_a_gold_that_is_lost_are_named_up_to_a_few(self) -> None:
+        now = QueryOutcome(0.0, {"x": None}, ("a", "b", "c", "d", "e"))
+        (line,) = describe_fallen(
+            compare({"d": outcome(1.0, {"x": 1}, ("x",))}, [AnsweredQuery("d", "q1", "?", now)]).fallen
+        )
+        assert line.endswith("overtaken by 'a', 'b', 'c' and 2 more")
 
     def test_what_came_from_outside_cannot_command_a_terminal(self) -> None:
         then = {"d": outcome(1.0)}
