@@ -158,7 +158,7 @@ def config_check(as_json: bool) -> None:
         return
     described = {PREFIX + name.upper(): field.description or "" for name, field in Settings.model_fields.items()}
     print_table(("setting", "value", "what it is"), [(name, values[name], described[name]) for name in values])
-    console.print(f"{len(found)} sources; all of this is valid")
+    console.print(f"sources: {len(found)}; all of this is valid")
 
 
 def _shown(value: object) -> object:

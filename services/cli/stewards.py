@@ -27,8 +27,8 @@ from services.wiring import check_trust_rules, open_query_services
 ENTRIES_SHOWN = 50
 CONTACTS_LISTED = 15
 NOTHING_BELOW = (
-    "nothing to mend: no asset is below the threshold it was last held to; VOUCH_GATE_THRESHOLD sets one (default 0),"
-    " and the next refresh or `vouch gate evaluate` holds the assets to it"
+    "nothing to mend: no asset asked for is below the threshold it was last held to; VOUCH_GATE_THRESHOLD sets one"
+    " (default 0), and the next refresh or `vouch gate evaluate` holds the assets to it"
 )
 NO_INDEX = "there is no index yet; run: vouch refresh"
 
