@@ -236,7 +236,8 @@ def _checked_query(request: SearchRequest) -> str:
     size = len(request.query.encode("utf-8", errors="surrogatepass"))
     if size > QUERY_BYTES_LIMIT:
         raise InvalidRequest(f"query: has {size} bytes, at most {QUERY_BYTES_LIMIT} are taken; ask in fewer words")
-    query = without_invisible(scrub(request.query)[0])
+    kept = scrub(request.query)[0]
+    query = without_invisible(kept) or kept
     if not query and request.mode is Mode.ANALYSIS:
         raise InvalidRequest("query: is empty; ask something, or browse with mode 'discovery'")
     return query
