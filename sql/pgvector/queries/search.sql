@@ -17,30 +17,39 @@ FROM acl WHERE seq > %(seq)s ORDER BY seq;
 a.acl_id = ANY(%(acl_ids)s::bigint[])
 
 -- name: eligible_only
+-- Those that passed the gate.
 s.eligible
 
 -- name: object_types
+-- Of one of these types.
 a.object_type = ANY(%(object_types)s)
 
 -- name: sources
+-- Of one of these sources, casefolded like all that follows.
 lower(a.source) = ANY(%(sources)s)
 
 -- name: tags
+-- With one of these tags; a tag stands for its children by what is stored.
 a.tags && %(tags)s
 
 -- name: glossary_terms
+-- Linked to one of these glossary terms, by name or id.
 a.terms && %(glossary_terms)s
 
 -- name: domains
+-- In one of these domains.
 a.domains && %(domains)s
 
 -- name: owners
+-- Whom one of these owns, stewards or keeps.
 a.owners && %(owners)s
 
 -- name: data_products
+-- In one of these data products.
 a.data_products && %(data_products)s
 
 -- name: workspaces
+-- In one of these workspaces: a filter, never a permission.
 a.workspaces && %(workspaces)s
 
 -- name: certifications
@@ -49,15 +58,19 @@ CASE WHEN s.certification = 'certified' AND s.certification_expires_at <= %(now)
      ELSE s.certification END = ANY(%(certifications)s)
 
 -- name: classifications
+-- Classified as one of these levels.
 (SELECT acl.classification FROM acl WHERE acl.acl_id = a.acl_id) = ANY(%(classifications)s)
 
 -- name: critical
+-- Critical data elements, or those that are none.
 coalesce(s.critical, false) = %(critical)s
 
 -- name: min_curation_score
+-- At least so complete, 0..100.
 s.curation_score >= %(min_curation_score)s
 
 -- name: min_data_quality
+-- At least of this quality, 0..100; unknown quality is none.
 s.data_quality_percent >= %(min_data_quality)s
 
 -- name: sampled_vectors
