@@ -61,6 +61,8 @@ QUESTIONS = [
     "total of each region",
     "order_id",
     "nothing knows xyzzy but a cart",
+    "net stock load cart",  # "load cart" stands written together in the name of one asset
+    "tax region net total stock email zabak zabbk nothing knows xyzzy cart order",  # long enough to be matched by less
 ]
 STEMS = {"nothing": "noth", "knows": "know", "xyzzy": "xyzzi"}  # all other words of the questions are their own stems
 
